@@ -1,0 +1,48 @@
+"""Encoding a step's items: bucket, one call a bucket, exact split, request order restored.
+
+Takes items, layouts and a function that runs the encoder; gives one tensor of embeddings an item (C8). The split is by
+each item's own embedding count and a sum that doesn't fit is an error: nothing is padded or cut.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from hf_backend.encoding.buckets import bucket, join
+from hf_backend.encoding.items import EncoderItem
+from hf_backend.errors import EncoderOutputError
+from hf_backend.records import FieldLayout
+
+if TYPE_CHECKING:
+    from hf_backend.records import FieldValue
+
+RunEncoder = Callable[[Mapping[str, "FieldValue"]], torch.Tensor]
+"""From one bucket's arguments to its embeddings, [rows, hidden size]."""
+
+
+def encode(
+    items: Sequence[EncoderItem],
+    layouts: Mapping[str, FieldLayout],
+    joinable: bool,
+    run: RunEncoder,
+    model_name: str,
+) -> list[torch.Tensor]:
+    """Embeddings of each item, [its embedding count, hidden size], in the order of `items`.
+
+    Raises `EncoderOutputError` naming the model, the items, and the rows found and expected.
+    """
+    embeddings: dict[int, torch.Tensor] = {}
+    for indices in bucket([item.fields for item in items], layouts, joinable):
+        rows = run(join([items[index].fields for index in indices], layouts))
+        counts = [items[index].num_embeds for index in indices]
+        if rows.shape[0] != sum(counts):
+            raise EncoderOutputError(
+                model_name,
+                found=f"{rows.shape[0]} embeddings from the encoder for items {indices} of this step",
+                expected=f"{sum(counts)}, for their {counts} places in the prompt",
+                do="The processor and the model of this checkpoint disagree on sizes; check their patch, merge and tile"
+                " settings.",
+            )
+        embeddings.update(zip(indices, rows.split(counts), strict=True))
+    return [embeddings[index] for index in range(len(items))]

@@ -1,0 +1,78 @@
+"""M-RoPE positions from the HF model's own `get_rope_index`.
+
+Takes a prompt's ids and its items as vLLM keeps them; gives positions and the delta for decoding. Arguments are passed by
+the method's signature, which differs between models and transformers releases.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from hf_backend import modalities
+from hf_backend.encoding.buckets import join
+from hf_backend.records import FieldLayout
+
+if TYPE_CHECKING:
+    from hf_backend.upstream import MultiModalFeatureSpec
+
+
+def rope_positions(
+    get_rope_index: Callable[..., tuple[torch.Tensor, torch.Tensor]],
+    input_ids: Sequence[int],
+    features: Sequence["MultiModalFeatureSpec"],
+    layouts: Mapping[str, Mapping[str, FieldLayout]],
+) -> tuple[torch.Tensor, int]:
+    """Positions [sections, len(input_ids)] and the offset of positions after the prompt.
+
+    `features` are the prompt's items in order of position, `layouts` the measured layouts by modality.
+    """
+    parameters = inspect.signature(get_rope_index).parameters
+    arguments = {name: value for name, value in _fields(features, layouts).items() if name in parameters}
+    ids = torch.tensor(input_ids)
+    types, owners = token_types(len(input_ids), features)
+    # `get_rope_index` takes a run of one token type for one item. Where two items touch (C6), a text token is put between
+    # them, and the one position it uses up is taken back from everything after it.
+    touching = (types[1:] == types[:-1]) & (types[1:] != 0) & (owners[1:] != owners[:-1])
+    apart = torch.nn.functional.pad(touching.long().cumsum(0), (1, 0))
+    places = torch.arange(len(input_ids)) + apart
+    length = len(input_ids) + int(touching.sum())
+    if "mm_token_type_ids" in parameters:
+        # Required since transformers 5.3, also for prompts without items.
+        arguments["mm_token_type_ids"] = torch.zeros(1, length, dtype=types.dtype).index_copy(1, places, types[None])
+    positions, delta = get_rope_index(
+        input_ids=torch.zeros(1, length, dtype=ids.dtype).index_copy(1, places, ids[None]), **arguments
+    )
+    return positions[:, 0, places] - apart, int(delta.flatten()[0])
+
+
+def _fields(
+    features: Sequence["MultiModalFeatureSpec"], layouts: Mapping[str, Mapping[str, FieldLayout]]
+) -> dict[str, Any]:
+    """Every field of the items, joined in prompt order, on the CPU."""
+    joined: dict[str, Any] = {}
+    for modality, fields in layouts.items():
+        items = [feature.data for feature in features if feature.modality == modality and feature.data is not None]
+        # Pixels are large, floating point and never positions' business.
+        names = [
+            name
+            for name in fields
+            if items and isinstance(value := items[0][name].data, torch.Tensor) and not value.is_floating_point()
+        ]
+        joined |= join([{name: item[name].data for name in names} for item in items], fields) if items else {}
+    return joined
+
+
+def token_types(length: int, features: Sequence["MultiModalFeatureSpec"]) -> tuple[torch.Tensor, torch.Tensor]:
+    """HF's `mm_token_type_ids`, int32 [length]: the modality's number where embeddings go, 0 elsewhere; and of the same
+    shape the number of the item each place belongs to, from 1."""
+    types = torch.zeros(length, dtype=torch.int32)
+    owners = torch.zeros(length, dtype=torch.int32)
+    for number, feature in enumerate(features, start=1):
+        position = feature.mm_position
+        span = slice(position.offset, position.offset + position.length)
+        is_embed = slice(None) if position.is_embed is None else position.is_embed
+        types[span][is_embed] = modalities.get(feature.modality).token_type_id
+        owners[span][is_embed] = number
+    return types, owners

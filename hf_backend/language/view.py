@@ -1,0 +1,38 @@
+"""The text-only face of a multimodal model that vLLM asks for (`get_language_model`).
+
+The Transformers backend has no separate vLLM class for the text model, so the face is an object of a class made of the
+text-side bases, sharing the model's state.
+"""
+
+import functools
+
+import torch
+
+from hf_backend.upstream import MultiModalMixin
+
+
+@functools.cache
+def language_model_class(model_class: type) -> type:
+    """A class of the bases of `model_class` that make a text model of it, in their order.
+
+    vLLM's own classes and this package's are kept, multimodal ones left out: with one of those among the bases, vLLM would
+    take the face for a multimodal model and ask it for its language model in turn.
+    """
+    bases = tuple(
+        base
+        for base in model_class.__mro__[1:]
+        if (".transformers." in base.__module__ or base.__module__.startswith("hf_backend.language"))
+        and not issubclass(base, MultiModalMixin)
+    )
+    return type("LanguageModel", bases, {"__init__": _share_state})
+
+
+def _share_state(self: torch.nn.Module, multimodal_model: torch.nn.Module) -> None:
+    self.__dict__.update(multimodal_model.__dict__)
+    model = multimodal_model.model
+    for name in ("language_model", "text_model"):
+        text_model = getattr(model, name, None)
+        if text_model is not None:
+            # Over the class attribute lookup of nn.Module: `model` is a registered child of the shared state.
+            self.__dict__["model"] = text_model
+            return

@@ -1,0 +1,78 @@
+"""The mixin that makes vLLM's Transformers backend classes generic.
+
+Takes what vLLM hands a multimodal model (batched fields, prompt ids, items); gives embeddings and positions by the rooms
+`encoding` and `language`. Not a model by itself: `hf_backend.models` puts it in front of vLLM's classes, whose weight
+loading, layer replacement and forward it keeps.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from hf_backend import modalities
+from hf_backend.encoding.encode import encode
+from hf_backend.encoding.features import FeaturesMethod
+from hf_backend.encoding.items import take_apart
+from hf_backend.language.positions import rope_positions
+from hf_backend.language.view import language_model_class
+from hf_backend.processing.info import ProcessingInfo
+from hf_backend.records import ProcessorProfile
+from hf_backend.upstream import MULTIMODAL_REGISTRY, MultiModalEmbeddings, MultiModalFeatureSpec, init_logger
+
+if TYPE_CHECKING:
+    from vllm.config import VllmConfig
+
+logger = init_logger("vllm.hf_backend")
+"""Under vLLM's own logger name: only that one has a handler in a server."""
+
+
+class GenericMultiModalMixin:
+    """Encoding, positions and the language-model view by measurement."""
+
+    if TYPE_CHECKING:
+        model: torch.nn.Module
+
+    def __init__(self, *, vllm_config: "VllmConfig", prefix: str = "") -> None:
+        super().__init__(vllm_config=vllm_config, prefix=prefix)  # type: ignore[call-arg]
+        info = MULTIMODAL_REGISTRY.get_processing_info(vllm_config.model_config)
+        assert isinstance(info, ProcessingInfo)
+        self._profile: ProcessorProfile = info.profile
+        self._features: dict[str, FeaturesMethod] = {}
+        self._language_view: list[torch.nn.Module] = []
+
+    def embed_multimodal(self, **kwargs: object) -> MultiModalEmbeddings:
+        """One tensor [embedding count, hidden size] an item, in request order."""
+        embeddings: list[torch.Tensor] = []
+        for modality, items in take_apart(kwargs, self._profile.modalities).items():
+            profile = self._profile.modalities[modality]
+            features = self._features_of(modality)
+            device = next(self.model.parameters()).device
+            embeddings += encode(
+                items,
+                profile.layouts,
+                profile.joinable,
+                run=lambda fields, features=features, device=device: features(fields, device),  # type: ignore[misc]
+                model_name=type(self.model).__name__,
+            )
+        return embeddings
+
+    def _features_of(self, modality: str) -> FeaturesMethod:
+        if modality not in self._features:
+            self._features[modality] = FeaturesMethod.of(self.model, modalities.get(modality))
+        return self._features[modality]
+
+    def get_mrope_input_positions(
+        self, input_tokens: Sequence[int], mm_features: Sequence[MultiModalFeatureSpec]
+    ) -> tuple[torch.Tensor, int]:
+        """M-RoPE positions [sections, tokens] of one prompt, and the offset for the tokens after it."""
+        get_rope_index: Any = self.model.get_rope_index
+        layouts = {name: profile.layouts for name, profile in self._profile.modalities.items()}
+        return rope_positions(get_rope_index, input_tokens, mm_features, layouts)
+
+    def get_language_model(self) -> torch.nn.Module:
+        """The text-only face of this model, made once: vLLM asks for it in every step."""
+        if not self._language_view:
+            # In a list, so that nn.Module doesn't take the face for a child and walk in circles.
+            self._language_view.append(language_model_class(type(self))(self))
+        return self._language_view[0]

@@ -1,0 +1,50 @@
+"""One table of what differs between modalities: the names that vLLM and transformers give to the same thing.
+
+Takes nothing; gives `MODALITIES` and `get`. Not for what differs between models: that is measured (`hf_backend.probe`).
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Modality:
+    """The names belonging to one modality."""
+
+    name: str
+    """vLLM's name of the modality, also the `type` of a processor's text replacement offsets."""
+    processor_argument: str
+    """The argument of `ProcessorMixin.__call__` that takes the items."""
+    sub_processors: tuple[str, ...]
+    """Attributes of a processor one of which holds the part that handles this modality."""
+    placeholder_attributes: tuple[str, ...]
+    """Attributes of a processor that may hold the text standing for one item, likeliest first."""
+    wrapping_attributes: tuple[tuple[str, str], ...]
+    """Attribute pairs that may hold texts to put around the placeholder. HunYuan-VL rejects a bare image token."""
+    token_id_attributes: tuple[str, ...]
+    """Attributes of a config or processor that may hold the id of the tokens that embeddings replace."""
+    features_method: str
+    """The method of an HF model that runs the encoder and the connector."""
+    token_type_id: int
+    """What HF's `mm_token_type_ids` hold where this modality's embeddings go (`ProcessorMixin.create_mm_token_type_ids`)."""
+
+
+IMAGE = Modality(
+    name="image",
+    processor_argument="images",
+    sub_processors=("image_processor",),
+    placeholder_attributes=("image_token", "boi_token"),
+    wrapping_attributes=(("image_start_token", "image_end_token"),),
+    token_id_attributes=("image_token_id", "image_token_index"),
+    features_method="get_image_features",
+    token_type_id=1,
+)
+
+MODALITIES: tuple[Modality, ...] = (IMAGE,)
+"""The modalities this version serves. Audio and video come with their own rows."""
+
+_BY_NAME = {modality.name: modality for modality in MODALITIES}
+
+
+def get(name: str) -> Modality:
+    """The row of modality `name`; `KeyError` if this version doesn't serve it."""
+    return _BY_NAME[name]

@@ -1,0 +1,103 @@
+"""The frozen records that the rooms hand to each other.
+
+Gives the per-item record (`Expansion`, `Item`), what was measured of a processor (`FieldLayout`, `ModalityProfile`,
+`ProcessorProfile`) and the name of the one field that this package adds to an item. Not for behaviour beyond reading
+these records.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import torch
+
+    FieldValue: TypeAlias = torch.Tensor | list[torch.Tensor]
+"""What an HF processor says of one item under one name: a tensor, or a list of tensors of different shapes."""
+
+
+def num_embeds_field(modality: str) -> str:
+    """Name of the field that carries each item's embedding count (int64, 0-d, on the CPU) to the encoding room.
+
+    It holds the modality's name, so that the keyword arguments of `embed_multimodal` say what they describe.
+    """
+    return f"{modality}_num_embeds"
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """The token ids that take an item's placeholder's place, and which of them embeddings replace."""
+
+    ids: tuple[int, ...]
+    is_embed: tuple[bool, ...]
+
+    @property
+    def num_embeds(self) -> int:
+        """How many embeddings the encoder has to give for the item."""
+        return sum(self.is_embed)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item as the HF processor describes it when it is processed alone (C1)."""
+
+    placeholder: str
+    """The text that the processor replaced."""
+    expansion: Expansion
+    fields: Mapping[str, "FieldValue"]
+    """The processor's outputs that belong to the item; each keeps the batch dimension the processor gave it."""
+
+
+class Joining(Enum):
+    """How the values of one field join when several items are processed in one call."""
+
+    CONCATENATED = "concatenated"
+    """Along one dimension; the others are equal or padded to the largest."""
+    CONSTANT = "constant"
+    """The same whatever the items are."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldLayout:
+    """How one field of several items joins, as seen by processing two items alone and together."""
+
+    joining: Joining
+    dim: int = 0
+    """The dimension along which sizes add up (for `CONCATENATED`)."""
+    exact: bool = True
+    """Whether the joint call gave the concatenation bit for bit; if not, it padded."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModalityProfile:
+    """What was measured of a processor for one modality."""
+
+    modality: str
+    placeholder: str
+    """The text that stands for one item in a prompt."""
+    target_ids: tuple[int, ...]
+    """Its token ids."""
+    strategy: str
+    """The placeholder strategy that met the oracle."""
+    embed_ids: frozenset[int]
+    """Ids of the tokens that embeddings replace."""
+    layouts: Mapping[str, FieldLayout]
+    """Layout of every item field; empty where the processor refuses two items in one prompt."""
+    text_fields: frozenset[str]
+    """Outputs that follow the text and are no item fields."""
+    joinable: bool
+    """Whether items may share one encoder call."""
+    probe_calls: int
+    """How many calls of the HF processor the measurement took."""
+    probe_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorProfile:
+    """What was measured of one HF processor."""
+
+    processor_class: str
+    modalities: Mapping[str, ModalityProfile]
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Modality to the reason it isn't served, for those the processor has a part for."""
