@@ -1,0 +1,140 @@
+"""What a vLLM engine answers, with the peer asked for.
+
+Takes a family, cases and a peer; gives an `EngineRun`: the answers round by round, whose model class it was, and how
+often each round called the HF processor. Runs in the calling process, so give it a process of its own
+(`compat.parity.children`).
+"""
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from compat.parity.cases import Case, Request
+from compat.parity.compare import EngineAnswer
+from compat.parity.reference import NUM_TOKENS, prompt_text
+from compat.zoo import Spec, checkpoint, spec
+from compat.zoo.pictures import picture
+
+if TYPE_CHECKING:
+    from vllm import LLM
+
+OURS, IN_TREE, NATIVE = "ours", "in-tree", "native"
+PEERS = (OURS, IN_TREE, NATIVE)
+"""Our backend, vLLM's own Transformers backend, vLLM's native class."""
+
+DISABLE_VARIABLE = "HF_BACKEND_DISABLE"
+"""Switches our plug-in off."""
+MAX_ITEMS = 4
+MAX_LENGTH = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What came of the requests of one round."""
+
+    answers: tuple[EngineAnswer, ...]
+    processor_calls: int | None
+    """Calls of the HF processor in the round; None where nobody counts (other peers)."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRun:
+    """What came of one family on one peer."""
+
+    rounds: dict[str, tuple[Round, ...]]
+    """Case name to its rounds."""
+    model_class: str
+    """Module and name of the class that served."""
+    start_seconds: float
+
+
+def choose_peer(peer: str) -> None:
+    """Switch our plug-in on or off for this process; before an engine is made. `ValueError` for an unknown peer."""
+    if peer not in PEERS:
+        raise ValueError(f"peer: found {peer!r}; expected one of {', '.join(PEERS)}. See `python -m compat.parity -h`.")
+    if peer != OURS:
+        os.environ[DISABLE_VARIABLE] = "1"
+        return
+    os.environ.pop(DISABLE_VARIABLE, None)
+    if not any(entry.value.startswith("hf_backend") for entry in metadata.entry_points(group="vllm.general_plugins")):
+        # Not installed, only on the path: do what vLLM would do on finding the entry point.
+        from hf_backend.plugin import register
+
+        register()
+
+
+def run(family: str, cases: Iterable[Case], peer: str, **engine_arguments: Any) -> EngineRun:
+    """Start an engine on the checkpoint of `family` and ask the cases one after the other.
+
+    `engine_arguments` go to `LLM` over the defaults here. Errors of the engine are passed on.
+    """
+    choose_peer(peer)
+    from vllm import LLM
+
+    start = time.perf_counter()
+    llm = LLM(
+        **{
+            "model": str(checkpoint(family)),
+            "model_impl": "vllm" if peer == NATIVE else "transformers",
+            "dtype": "float32",
+            "enforce_eager": True,
+            "limit_mm_per_prompt": {"image": MAX_ITEMS},
+            "max_model_len": MAX_LENGTH,
+            "max_num_seqs": 8,
+            "seed": 0,
+            "disable_log_stats": True,
+            **engine_arguments,
+        }
+    )
+    started = time.perf_counter() - start
+    rounds = {
+        case.name: tuple(_ask_together(llm, spec(family), requests, peer) for requests in case.rounds) for case in cases
+    }
+    (model_class,) = llm.apply_model(_class_name)
+    return EngineRun(rounds, model_class, started)
+
+
+def _class_name(model: Any) -> str:
+    return f"{type(model).__module__}.{type(model).__name__}"
+
+
+def _ask_together(llm: "LLM", family: Spec, requests: Sequence[Request], peer: str) -> Round:
+    from vllm import SamplingParams
+
+    parameters = SamplingParams(temperature=0.0, max_tokens=NUM_TOKENS, logprobs=5, ignore_eos=True, detokenize=False)
+    prompts: list[Any] = [_prompt(llm, family, request) for request in requests]
+    before = _processor_calls(peer)
+    outputs = llm.generate(prompts, parameters, use_tqdm=False)
+    after = _processor_calls(peer)
+    answers = tuple(
+        EngineAnswer(
+            prompt_ids=tuple(output.prompt_token_ids or ()),
+            tokens=tuple(output.outputs[0].token_ids),
+            logprobs=tuple(
+                {token: entry.logprob for token, entry in step.items()} for step in output.outputs[0].logprobs or ()
+            ),
+        )
+        for output in outputs
+    )
+    return Round(answers, None if before is None or after is None else after - before)
+
+
+def _prompt(llm: "LLM", family: Spec, request: Request) -> dict[str, Any]:
+    text = prompt_text(family, request)
+    prompt: dict[str, Any] = (
+        {"prompt_token_ids": llm.get_tokenizer().encode(text)} if request.as_ids else {"prompt": text}
+    )
+    if request.items:
+        prompt["multi_modal_data"] = {"image": [picture(item.width, item.height, item.seed) for item in request.items]}
+    return prompt
+
+
+def _processor_calls(peer: str) -> int | None:
+    if peer != OURS:
+        return None
+    from hf_backend.probe import calls
+
+    return int(calls.count())

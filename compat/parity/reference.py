@@ -1,0 +1,141 @@
+"""What transformers answers: greedy `generate` in float32, with the log-probabilities of the whole vocabulary.
+
+Takes a family and cases; gives an `Answer` a request, kept on disk. Not for vLLM, which must not be imported before
+this ran: it registers configs of its own over those of transformers.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from compat.parity.cases import Case, Request
+from compat.zoo import Spec, checkpoint, spec
+from compat.zoo.pictures import picture
+from compat.zoo.untyped import transformers
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+NUM_TOKENS = 14
+"""Length of an answer; the same for the engine."""
+ATTENTION = "sdpa"
+"""transformers' attention implementation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What transformers makes of one request."""
+
+    prompt_ids: tuple[int, ...]
+    """The expanded prompt."""
+    tokens: tuple[int, ...]
+    logprobs: "npt.NDArray[np.float32]"
+    """[tokens, vocabulary]: log-probabilities before each token."""
+
+
+def prompt_text(family: Spec, request: Request) -> str:
+    """The unexpanded prompt of `request` in the words of `family`."""
+    return family.prompt(
+        [part if isinstance(part, str) else family.placeholders[part.modality] for part in request.parts]
+    )
+
+
+def ask(family: str, requests: Iterable[Request]) -> dict[Request, Answer]:
+    """Load the checkpoint of `family` and answer each request on its own. Requests must be distinct by content."""
+    import torch
+
+    folder = checkpoint(family)
+    processor = transformers.AutoProcessor.from_pretrained(folder)
+    model = transformers.AutoModelForImageTextToText.from_pretrained(
+        folder, dtype=torch.float32, attn_implementation=ATTENTION
+    )
+    model.eval()
+    answers = {}
+    for request in requests:
+        inputs = prepare_inputs(processor, spec(family), request)
+        with torch.no_grad():
+            output = model.generate(
+                **inputs,
+                max_new_tokens=NUM_TOKENS,
+                do_sample=False,
+                return_dict_in_generate=True,
+                output_logits=True,
+            )
+        prompt_length = inputs["input_ids"].shape[1]
+        answers[request] = Answer(
+            prompt_ids=tuple(inputs["input_ids"][0].tolist()),
+            tokens=tuple(output.sequences[0, prompt_length:].tolist()),
+            logprobs=torch.stack([logits[0] for logits in output.logits]).float().log_softmax(-1).numpy(),
+        )
+    return answers
+
+
+def prepare_inputs(processor: Any, family: Spec, request: Request) -> Any:
+    """The HF processor's output for `request`, as tensors with a batch dimension of one."""
+    pictures = [picture(item.width, item.height, item.seed) for item in request.items]
+    items = {"images": pictures} if pictures else {}
+    return processor(text=[prompt_text(family, request)], return_tensors="pt", **items)
+
+
+def reference(family: str, cases: Iterable[Case]) -> dict[Request, Answer]:
+    """The answers to all requests of `cases`, from disk if they were computed before."""
+    requests = list(dict.fromkeys(request for case in cases for request in case.requests()))
+    place = _place(family, requests)
+    if place.exists():
+        return _load(place, requests)
+    answers = ask(family, requests)
+    _save(place, [answers[request] for request in requests])
+    return answers
+
+
+def _place(family: str, requests: Iterable[Request]) -> Path:
+    asked = repr((list(requests), NUM_TOKENS, ATTENTION, metadata.version("torch")))
+    name = f"{family}-{hashlib.sha256(asked.encode()).hexdigest()[:12]}.npz"
+    return checkpoint(family).parent / "reference" / name
+
+
+def _save(place: Path, answers: Iterable[Answer]) -> None:
+    import numpy as np
+
+    arrays: dict[str, Any] = {}
+    for number, answer in enumerate(answers):
+        arrays[f"{number}.prompt_ids"] = np.array(answer.prompt_ids)
+        arrays[f"{number}.tokens"] = np.array(answer.tokens)
+        arrays[f"{number}.logprobs"] = answer.logprobs
+    place.parent.mkdir(parents=True, exist_ok=True)
+    handle, made = tempfile.mkstemp(suffix=".npz", dir=place.parent)
+    os.close(handle)
+    np.savez(made, **arrays)
+    os.replace(made, place)
+
+
+def _load(place: Path, requests: list[Request]) -> dict[Request, Answer]:
+    import numpy as np
+
+    with np.load(place) as arrays:
+        return {
+            request: Answer(
+                prompt_ids=tuple(arrays[f"{number}.prompt_ids"].tolist()),
+                tokens=tuple(arrays[f"{number}.tokens"].tolist()),
+                logprobs=arrays[f"{number}.logprobs"],
+            )
+            for number, request in enumerate(requests)
+        }
+
+
+def summary(answers: Mapping[Request, Answer]) -> str:
+    """A JSON line on the answers: how many, and how many different tokens they hold."""
+    return json.dumps(
+        {
+            "requests": len(answers),
+            "different_tokens": len({token for answer in answers.values() for token in answer.tokens}),
+            "longest_prompt": max(len(answer.prompt_ids) for answer in answers.values()),
+        }
+    )

@@ -1,0 +1,94 @@
+"""A small fast tokenizer made on the spot: byte-level BPE, so that any text tokenizes.
+
+Takes a spec; gives a `PreTrainedTokenizerFast` with the family's special tokens. The same spec gives the same ids in
+every process. Like the family's own tokenizer only in its special tokens: answers of random weights mean nothing.
+"""
+
+from typing import TYPE_CHECKING
+
+from compat.zoo.spec import Spec
+from compat.zoo.untyped import transformers
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+END = "<|endoftext|>"
+"""End of text and padding; an extra token so that no marker of a prompt ends an answer."""
+
+BASE_VOCABULARY = 384
+"""256 bytes and some merges: prompts are short, and an embedding table of this size weighs nothing."""
+
+CORPUS = (
+    "Look at the picture and say what is in it, please.",
+    "There are two pictures here: the first one and the second one.",
+    "What is the difference between them? Compare this with that.",
+    "USER: Describe the image. ASSISTANT: The image shows a small red square beside a large blue circle.",
+    "user\nassistant\nsystem\nUser: Assistant: User:\nAssistant:\n",
+    # A run of newlines is one token in the tokenizers of Llama 3 and Gemma, also where it ends a text: Idefics3 and
+    # Gemma 3 put newlines at the edges of an expansion, where they merge.
+    "One line.\nAnother line.\n\n",
+    "And then\n\n",
+    "then again\n\n",
+)
+"""What the merges are learned from."""
+
+
+def make_tokenizer(spec: Spec) -> "PreTrainedTokenizerFast":
+    """The tokenizer of `spec`: ids 0 to 383 are text, special tokens follow in the spec's order."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=BASE_VOCABULARY,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    if tokenizer.get_vocab_size() != BASE_VOCABULARY:
+        raise ValueError(
+            f"{spec.name}: found {tokenizer.get_vocab_size()} tokens after training; expected {BASE_VOCABULARY}. "
+            "Add sentences to CORPUS or lower BASE_VOCABULARY."
+        )
+
+    specials = list(dict.fromkeys([END, *([spec.bos] if spec.bos else []), *spec.special_tokens]))
+    if missing := [token for token in spec.named_tokens.values() if token not in specials]:
+        raise ValueError(
+            f"{spec.name}: found named tokens {missing} that are no special tokens; expected each of them in "
+            "`special_tokens`. Add them there."
+        )
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in specials])
+    if spec.bos:
+        tokenizer.post_processor = processors.Sequence(
+            [
+                processors.ByteLevel(trim_offsets=False),
+                processors.TemplateProcessing(
+                    single=f"{spec.bos} $A",
+                    pair=f"{spec.bos} $A {spec.bos} $B",
+                    special_tokens=[(spec.bos, tokenizer.token_to_id(spec.bos))],
+                ),
+            ]
+        )
+    fast: PreTrainedTokenizerFast = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token=spec.bos,
+        eos_token=END,
+        pad_token=END,
+        extra_special_tokens=dict(spec.named_tokens),
+        clean_up_tokenization_spaces=False,
+    )
+    return fast
+
+
+def token_id(tokenizer: "PreTrainedTokenizerFast", token: str) -> int:
+    """The id of `token`; `ValueError` if the tokenizer does not keep it whole."""
+    ids = tokenizer.encode(token, add_special_tokens=False)
+    if len(ids) != 1:
+        raise ValueError(f"{token!r}: found {len(ids)} ids {ids}; expected one. Add it to the spec's `special_tokens`.")
+    return int(ids[0])
+
+
+def vocabulary_size(tokenizer: "PreTrainedTokenizerFast") -> int:
+    """Rows of the embedding table: all ids, rounded up to a multiple of 64 as real checkpoints are."""
+    return -(-len(tokenizer) // 64) * 64
