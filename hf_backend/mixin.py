@@ -15,7 +15,7 @@ from hf_backend.encoding.encode import encode
 from hf_backend.encoding.features import FeaturesMethod
 from hf_backend.encoding.items import take_apart
 from hf_backend.language.positions import rope_positions
-from hf_backend.language.view import language_model_class
+from hf_backend.language.view import language_view
 from hf_backend.processing.info import ProcessingInfo
 from hf_backend.records import ProcessorProfile
 from hf_backend.upstream import MULTIMODAL_REGISTRY, MultiModalEmbeddings, MultiModalFeatureSpec, init_logger
@@ -74,5 +74,5 @@ class GenericMultiModalMixin:
         """The text-only face of this model, made once: vLLM asks for it in every step."""
         if not self._language_view:
             # In a list, so that nn.Module doesn't take the face for a child and walk in circles.
-            self._language_view.append(language_model_class(type(self))(self))
+            self._language_view.append(language_view(self))
         return self._language_view[0]

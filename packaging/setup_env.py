@@ -56,7 +56,9 @@ def main() -> int:
     # Where PYTHONDONTWRITEBYTECODE is set, every start would compile vLLM, torch and transformers anew: a minute each.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     site_packages = next((venv / "lib").glob("python3*/site-packages"))
-    step("compile to bytecode", [str(python), "-m", "compileall", "-q", "-j", "0", str(site_packages)], log, environment)
+    step(
+        "compile to bytecode", [str(python), "-m", "compileall", "-q", "-j", "0", str(site_packages)], log, environment
+    )
     print(f"ready: {venv} after {time.monotonic() - started:.0f} s")
     return 0
 

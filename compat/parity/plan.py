@@ -24,7 +24,7 @@ def run_all(
     jobs: int = 1,
     say: Callable[[str], None] = print,
 ) -> Iterator[Result]:
-    """Run the cases named `case_names` of every family on every peer, `jobs` engines at once; yields results as they end.
+    """Run the cases named `case_names` of every family on every peer; yields results as `jobs` engines at once end.
 
     The environment must be prepared and vLLM not imported yet. A family whose reference fails gives one failed result a
     peer. Progress goes to `say`.

@@ -4,15 +4,19 @@ The Transformers backend has no separate vLLM class for the text model, so the f
 text-side bases, sharing the model's state.
 """
 
-import functools
+from collections.abc import Callable
 
 import torch
 
 from hf_backend.upstream import MultiModalMixin
 
 
-@functools.cache
-def language_model_class(model_class: type) -> type:
+def language_view(multimodal_model: torch.nn.Module) -> torch.nn.Module:
+    """The face of `multimodal_model`: an instance of its text-side bases with its state."""
+    return _view_class(type(multimodal_model))(multimodal_model)
+
+
+def _view_class(model_class: "type[torch.nn.Module]") -> "Callable[[torch.nn.Module], torch.nn.Module]":
     """A class of the bases of `model_class` that make a text model of it, in their order.
 
     vLLM's own classes and this package's are kept, multimodal ones left out: with one of those among the bases, vLLM would
@@ -28,11 +32,11 @@ def language_model_class(model_class: type) -> type:
 
 
 def _share_state(self: torch.nn.Module, multimodal_model: torch.nn.Module) -> None:
+    """Take over the state of `multimodal_model`, with the text model where it has one of its own in place of the whole."""
     self.__dict__.update(multimodal_model.__dict__)
     model = multimodal_model.model
     for name in ("language_model", "text_model"):
-        text_model = getattr(model, name, None)
-        if text_model is not None:
-            # Over the class attribute lookup of nn.Module: `model` is a registered child of the shared state.
+        if (text_model := getattr(model, name, None)) is not None:
+            # An instance attribute is found before the registered child `model` of the shared state.
             self.__dict__["model"] = text_model
             return

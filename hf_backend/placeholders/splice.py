@@ -44,9 +44,7 @@ def find_targets(prompt: Sequence[int], targets: Mapping[str, Sequence[int]]) ->
     wins, then the longer one (a placeholder may begin with another's token).
     """
     spans = sorted(
-        (start, -len(target), modality)
-        for modality, target in targets.items()
-        for start in occurrences(prompt, target)
+        (start, -len(target), modality) for modality, target in targets.items() for start in occurrences(prompt, target)
     )
     found: list[Target] = []
     counts = dict.fromkeys(targets, 0)

@@ -50,9 +50,7 @@ def process(
     data = {"text": text, modality.processor_argument: list(items), **strategy.call_arguments}
     output = calls.call(info, data, hf_kwargs)
     fields = {
-        name: value
-        for name, raw in output.items()
-        if name not in NEVER_FIELDS and (value := as_field(raw)) is not None
+        name: value for name, raw in output.items() if name not in NEVER_FIELDS and (value := as_field(raw)) is not None
     }
     return Processed(
         input_ids=torch.as_tensor(output["input_ids"]).flatten().tolist(),
@@ -112,9 +110,7 @@ class Alone:
                 do="Report the processor; until it is mended the item can't be served.",
             )
         (replacement,) = processed.replacements
-        expansion = Expansion(
-            ids=replacement.ids, is_embed=tuple(token in self.embed_ids for token in replacement.ids)
-        )
+        expansion = Expansion(ids=replacement.ids, is_embed=tuple(token in self.embed_ids for token in replacement.ids))
         if expansion.num_embeds == 0:
             raise RequestError(
                 type(self.info.get_hf_processor()).__name__,

@@ -54,9 +54,7 @@ def _layout_of_tensors(a: torch.Tensor, b: torch.Tensor, both: torch.Tensor) -> 
 
 def _others_padded(a: torch.Tensor, b: torch.Tensor, both: torch.Tensor, dim: int) -> bool:
     """Whether every other dimension is that of the larger item: nothing was cut and nothing else joined."""
-    return all(
-        max(a.shape[other], b.shape[other]) == both.shape[other] for other in range(both.ndim) if other != dim
-    )
+    return all(max(a.shape[other], b.shape[other]) == both.shape[other] for other in range(both.ndim) if other != dim)
 
 
 def _composes(a: torch.Tensor, b: torch.Tensor, both: torch.Tensor, dim: int) -> bool:

@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from hf_backend.errors import UnsupportedModelError
 from hf_backend.modalities import MODALITIES, Modality
 from hf_backend.placeholders.base import Strategy
@@ -22,6 +24,7 @@ from hf_backend.probe.samples import SAMPLES
 from hf_backend.records import FieldLayout, ModalityProfile, ProcessorProfile
 
 if TYPE_CHECKING:
+    from hf_backend.records import FieldValue
     from hf_backend.upstream import BaseProcessingInfo
 
 STRATEGIES: Mapping[str, Strategy] = {"offsets": Offsets()}
@@ -80,7 +83,10 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> Modalit
     both = _process_both(info, modality, strategy, placeholder, [item_a, item_b])
     layouts = {} if both is None else _layouts(info, alone_a, alone_b, both, text_fields)
 
-    _check_oracle(info, modality, strategy, placeholder, [item_a, item_b] if both else [item_a], replacement.placeholder)
+    order = [(item_a, replacement.ids)]
+    if both is not None and alone_b.replacements:
+        order += [(item_b, alone_b.replacements[0].ids), (item_a, replacement.ids)]
+    _check_oracle(info, modality, strategy, placeholder, replacement.placeholder, order)
     return ModalityProfile(
         modality=modality.name,
         placeholder=placeholder,
@@ -106,9 +112,7 @@ def _candidates(processor: Any, modality: Modality) -> Iterator[str]:
             yield from (f"{start}{text}{end}" for text in texts)
 
 
-def _find_placeholder(
-    info: "BaseProcessingInfo", modality: Modality, item: object
-) -> tuple[Strategy, str, Processed]:
+def _find_placeholder(info: "BaseProcessingInfo", modality: Modality, item: object) -> tuple[Strategy, str, Processed]:
     """The first strategy and placeholder with which the processor replaces exactly one piece of text for one item."""
     processor = info.get_hf_processor()
     tried: list[str] = []
@@ -117,7 +121,9 @@ def _find_placeholder(
             try:
                 processed = process(info, modality, strategy, text, [item], {})
             except ValueError as error:
-                tried.append(f"{text!r} by {strategy.name}: {type(error.__cause__ or error).__name__} {error.__cause__ or error}")
+                tried.append(
+                    f"{text!r} by {strategy.name}: {type(error.__cause__ or error).__name__} {error.__cause__ or error}"
+                )
                 continue
             if len(processed.replacements) == 1:
                 return strategy, text, processed
@@ -130,19 +136,12 @@ def _find_placeholder(
     )
 
 
-def _same(value: Any, other: Any) -> bool:
-    layout = None if other is None else layout_of_same(value, other)
-    return bool(layout)
-
-
-def layout_of_same(value: Any, other: Any) -> bool:
-    """Whether two field values are equal, shape, dtype and contents."""
-    import torch
-
+def _same(value: "FieldValue", other: "FieldValue | None") -> bool:
+    """Whether two values of a field are equal: form, shape, dtype and contents."""
     if isinstance(value, torch.Tensor) and isinstance(other, torch.Tensor):
         return value.shape == other.shape and value.dtype == other.dtype and torch.equal(value, other)
     if isinstance(value, list) and isinstance(other, list):
-        return len(value) == len(other) and all(layout_of_same(a, b) for a, b in zip(value, other, strict=True))
+        return len(value) == len(other) and all(_same(a, b) for a, b in zip(value, other, strict=True))
     return False
 
 
@@ -208,17 +207,18 @@ def _check_oracle(
     modality: Modality,
     strategy: Strategy,
     placeholder: str,
-    items: Sequence[object],
     replaced: str,
+    order: Sequence[tuple[object, Sequence[int]]],
 ) -> None:
-    """Splicing the expansions of items processed alone into the unexpanded prompt must equal HF's own expanded ids (C5)."""
+    """Splicing the expansions of items processed alone into the unexpanded prompt must equal HF's own expanded ids.
+
+    `order` holds items with their expansions. Between the first two is text, the others touch (C6), and a newline follows.
+    """
     tokenizer = info.get_tokenizer()
-    order = [*items, items[0]] if len(items) > 1 else list(items)
     text = f"first {placeholder} then" + placeholder * (len(order) - 1) + "\nlast."
-    expected = process(info, modality, strategy, text, order, {}).input_ids
-    alone = {id(item): process(info, modality, strategy, placeholder, [item], {}) for item in items}
-    expansions = {modality.name: [alone[id(item)].replacements[0].ids for item in order]}
+    expected = process(info, modality, strategy, text, [item for item, _ in order], {}).input_ids
     target = tokenizer.encode(replaced, add_special_tokens=False)
+    expansions = {modality.name: [expansion for _, expansion in order]}
     spliced: list[int] = []
     for special in (True, False):
         prompt = tokenizer.encode(text, add_special_tokens=special)
@@ -229,8 +229,9 @@ def _check_oracle(
                 return
     raise UnsupportedModelError(
         type(info.get_hf_processor()).__name__,
-        found=f"{len(expected)} ids from the processor and {len(spliced)} from splicing the items' own expansions ({strategy.name})",
+        found=f"{len(expected)} ids from the processor and {len(spliced)} from splicing the items' own expansions"
+        f" ({strategy.name})",
         expected="equal ids",
-        do="The processor edits the prompt beyond its placeholders, or the tokenizer merges text at their edges; neither is"
-        " supported by this version.",
+        do="The processor edits the prompt beyond its placeholders, or the tokenizer merges text at their edges; neither"
+        " is supported by this version.",
     )

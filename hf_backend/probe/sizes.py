@@ -62,7 +62,7 @@ def largest_measured(count: Count, limit: int) -> LargestItem | None:
         found = largest(sizes, count, limit)
         if found is None:
             continue
-        if best is None or best.num_embeds < found.num_embeds and found.num_tokens <= limit:
+        if best is None or (best.num_embeds < found.num_embeds and found.num_tokens <= limit):
             best, octaves_without_growth = found, 0
         else:
             octaves_without_growth += 1

@@ -78,9 +78,10 @@ class ProcessingInfo(BaseProcessingInfo):
         helper = helper_count(self.get_hf_processor(), self.ctx.get_merged_mm_kwargs({}))
         if agrees(helper, count, PROBE_SIZES):
             by_helper = largest(fine_sizes(), lambda size: None if (n := helper(size)) is None else (n, n), limit)
-            if by_helper is not None and (counted := count(by_helper.size)) is not None:
-                if counted[1] == by_helper.num_embeds and counted[0] <= limit:
-                    found = LargestItem(by_helper.size, *counted)
+            counted = None if by_helper is None else count(by_helper.size)
+            # Measured once more at the size chosen, where a helper that was right on small pictures may be wrong.
+            if by_helper is not None and counted is not None and counted[1] == by_helper.num_embeds:
+                found = LargestItem(by_helper.size, *counted) if counted[0] <= limit else None
         found = found or largest_measured(count, limit)
         if found is None:
             raise UnsupportedModelError(

@@ -105,9 +105,7 @@ class Processor(BaseMultiModalProcessor[ProcessingInfo]):
             if own[0] not in hf_inputs:
                 continue
             config |= {name: MultiModalFieldConfig.batched(modality, keep_on_cpu=True) for name in own}
-            config |= {
-                name: MultiModalFieldConfig.batched(modality) for name in hf_inputs if name not in config
-            }
+            config |= {name: MultiModalFieldConfig.batched(modality) for name in hf_inputs if name not in config}
         return config
 
     def _get_prompt_updates(
