@@ -34,9 +34,12 @@ def main() -> int:
     python = venv / "bin" / "python"
     log = venv / "install.log"
 
-    if not python.exists():
-        step("make a virtual environment", [sys.executable, "-m", "venv", str(venv)], None)
-        # pip 23 doesn't cope with constraints on extras; the one in use is the newest for everybody.
+    if not (venv / "bin" / "pip").exists():
+        # --clear: an environment whose making was interrupted has a python and nothing else.
+        if not step("make a virtual environment", [sys.executable, "-m", "venv", "--clear", str(venv)], None):
+            print("The venv module failed; on Debian and Ubuntu it is a package of its own (python3-venv).")
+            return 1
+        # pip 23 resolves this set in minutes instead of seconds, and the one in use is then the same for everybody.
         step("bring pip up to date", [str(python), "-m", "pip", "install", "--upgrade", "pip"], log)
 
     pip = [str(python), "-m", "pip", "install", "--constraint", str(ROOT / "constraints.txt")]
