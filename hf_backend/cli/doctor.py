@@ -114,7 +114,8 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
     yield "entry point", ", ".join(facts.entry_points) or "not installed"
     yield "VLLM_PLUGINS", "not set: vLLM loads every plug-in" if facts.vllm_plugins is None else facts.vllm_plugins
     yield "HF_BACKEND_DISABLE", facts.disabled_by or "not set"
-    yield "placeholders", f"by {facts.strategy}, tried first with this transformers"
+    if facts.transformers is not None:
+        yield "placeholders", f"by {facts.strategy}, tried first with this transformers"
     if facts.serving is None:
         yield "platform", "not asked: vLLM is not installed" if not facts.vllm else "vLLM did not answer"
         return

