@@ -1,0 +1,107 @@
+"""Buckets, joining and the exact split: order in is order out (C8), whatever shares a call."""
+
+from collections.abc import Mapping
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hf_backend.encoding.buckets import bucket, join
+from hf_backend.encoding.encode import encode
+from hf_backend.encoding.items import EncoderItem, take_apart
+from hf_backend.errors import EncoderOutputError
+from hf_backend.records import FieldLayout, Joining, num_embeds_field
+
+PACKED = {"rows": FieldLayout(Joining.CONCATENATED, 0), "grid": FieldLayout(Joining.CONCATENATED, 0)}
+STACKED = {"pixels": FieldLayout(Joining.CONCATENATED, 0)}
+TILED = {"pixels": FieldLayout(Joining.CONCATENATED, 1)}
+
+
+def packed_item(number: int, rows: int) -> EncoderItem:
+    """Qwen2-VL's form: [rows, width] and one grid row; every row says whose it is."""
+    return EncoderItem({"rows": torch.full((rows, 2), float(number)), "grid": torch.tensor([[1, 1, rows]])}, rows)
+
+
+def stacked_item(number: int, height: int, width: int) -> EncoderItem:
+    """Pixtral's form: [1, 3, height, width]; an embedding for each pixel."""
+    return EncoderItem({"pixels": torch.full((1, 3, height, width), float(number))}, height * width)
+
+
+class Encoder:
+    """An encoder whose embeddings are its pixels, and which notes its calls."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def packed(self, fields: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        self.calls += 1
+        assert fields["grid"].prod(-1).sum() == len(fields["rows"])
+        return fields["rows"]
+
+    def stacked(self, fields: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        self.calls += 1
+        return fields["pixels"].permute(0, 2, 3, 1).reshape(-1, 3)
+
+
+@given(st.lists(st.integers(1, 9), max_size=12))
+def test_c8_packed_items_of_any_size_share_one_call(sizes: list[int]) -> None:
+    encoder = Encoder()
+    items = [packed_item(number, rows) for number, rows in enumerate(sizes)]
+    embeddings = encode(items, PACKED, True, encoder.packed, "test")
+    assert encoder.calls == (1 if items else 0)
+    assert [len(each) for each in embeddings] == sizes
+    assert all((each == number).all() for number, each in enumerate(embeddings))
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3)), max_size=12))
+def test_c8_stacked_items_share_a_call_with_their_size(sizes: list[tuple[int, int]]) -> None:
+    encoder = Encoder()
+    items = [stacked_item(number, *size) for number, size in enumerate(sizes)]
+    embeddings = encode(items, STACKED, True, encoder.stacked, "test")
+    assert encoder.calls == len(set(sizes))
+    assert [len(each) for each in embeddings] == [height * width for height, width in sizes]
+    assert all((each == number).all() for number, each in enumerate(embeddings))
+
+
+def test_items_that_do_not_join_are_encoded_one_by_one() -> None:
+    encoder = Encoder()
+    encode([packed_item(0, 2), packed_item(1, 2)], {}, False, encoder.packed, "test")
+    assert encoder.calls == 2
+
+
+def test_tiles_join_in_their_own_dimension() -> None:
+    """Idefics3: [1, tiles, …] an item, [1, all tiles, …] a call."""
+    items = [{"pixels": torch.full((1, tiles, 3, 2, 2), float(tiles))} for tiles in (1, 4)]
+    assert bucket(items, TILED, True) == [[0, 1]]
+    assert join(items, TILED)["pixels"].shape == (1, 5, 3, 2, 2)
+
+
+def test_constant_fields_part_buckets_by_value() -> None:
+    layouts = {**STACKED, "mode": FieldLayout(Joining.CONSTANT)}
+    items = [{"pixels": torch.zeros(1, 3, 2, 2), "mode": torch.tensor(mode)} for mode in (1, 2, 1)]
+    assert bucket(items, layouts, True) == [[0, 2], [1]]
+    assert join([items[0], items[2]], layouts)["mode"] == 1
+
+
+@pytest.mark.parametrize("found", [4, 6])
+def test_a_count_that_does_not_fit_is_an_error_that_says_so(found: int) -> None:
+    """Never padded or cut: embeddings would be taken for another item's."""
+    with pytest.raises(EncoderOutputError, match=rf"TinyModel: found {found} embeddings .* expected 5"):
+        encode([packed_item(0, 2), packed_item(1, 3)], PACKED, True, lambda fields: torch.zeros(found, 2), "TinyModel")
+
+
+@pytest.mark.parametrize("sizes", [[3], [3, 3], [3, 5]], ids=["one", "equal sizes", "unequal sizes"])
+def test_items_come_apart_as_they_were_batched(sizes: list[int]) -> None:
+    """vLLM stacks items that agree in shape and hands on a list of those that don't."""
+    rows = [torch.randn(size, 2) for size in sizes]
+    batched = torch.stack(rows) if len(set(sizes)) == 1 else rows
+    kwargs = {"rows": batched, num_embeds_field("image"): torch.tensor(sizes)}
+    (items,) = take_apart(kwargs, ["image", "audio"]).values()
+    assert [item.num_embeds for item in items] == sizes
+    assert all(torch.equal(item.fields["rows"], each) for item, each in zip(items, rows, strict=True))
+
+
+def test_fields_of_another_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="`rows` has 1 entries for 2 items"):
+        take_apart({"rows": [torch.zeros(1)], num_embeds_field("image"): torch.tensor([1, 1])}, ["image"])
