@@ -8,6 +8,7 @@ import os
 import pickle
 import select
 import signal
+import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -93,10 +94,13 @@ def _be_child(task: Task, log: Path, reading: int, writing: int) -> None:
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         os.dup2(output, 1)
         os.dup2(output, 2)
+        # New streams: the parent's may hold unwritten text, and may be a test runner's that never reaches the log.
+        sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False)
+        sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
         message: tuple[Any, str | None]
         try:
             message = (task.work(), None)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  (whatever it is, it is the child's outcome)
             traceback.print_exc()
             message = (None, _in_one_line(error))
         with os.fdopen(writing, "wb") as pipe:

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         result: dict[str, object] = {"family": family}
         try:
             folder = build(family, options.out / family) if options.out else checkpoint(family)
-        except Exception as error:  # one family that this transformers cannot build must not hide the others
+        except Exception as error:  # noqa: BLE001  (one family that fails must not hide the others)
             traceback.print_exc()
             result["error"] = f"{type(error).__name__}: {error}"
         else:

@@ -43,47 +43,47 @@ def _tower() -> dict[str, Any]:
 
 
 def _aya_vision(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
-    return dict(
-        text_config=_text(tokenizer),
-        vision_config=_tower(),
-        image_token_index=token_id(tokenizer, PATCH_TOKEN),
-        downsample_factor=2,
-        alignment_intermediate_size=2 * TOWER_HIDDEN,
-        tie_word_embeddings=False,
-    )
+    return {
+        "text_config": _text(tokenizer),
+        "vision_config": _tower(),
+        "image_token_index": token_id(tokenizer, PATCH_TOKEN),
+        "downsample_factor": 2,
+        "alignment_intermediate_size": 2 * TOWER_HIDDEN,
+        "tie_word_embeddings": False,
+    }
 
 
 def _aya_vision_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
-    return dict(
-        image_processor=transformers.GotOcr2ImageProcessor(size=SIZE, max_patches=MAX_TILES, crop_to_patches=True),
-        tokenizer=tokenizer,
-        patch_size=PATCH,
-        img_size=TILE,
-        downsample_factor=2,
-    )
+    return {
+        "image_processor": transformers.GotOcr2ImageProcessor(size=SIZE, max_patches=MAX_TILES, crop_to_patches=True),
+        "tokenizer": tokenizer,
+        "patch_size": PATCH,
+        "img_size": TILE,
+        "downsample_factor": 2,
+    }
 
 
 def _cohere2_vision(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
-    return dict(
-        text_config=_text(tokenizer),
-        vision_config=_tower(),
-        image_token_id=token_id(tokenizer, PATCH_TOKEN),
-        downsample_factor=2,
-        alignment_intermediate_size=2 * HIDDEN,
-        tie_word_embeddings=False,
-    )
+    return {
+        "text_config": _text(tokenizer),
+        "vision_config": _tower(),
+        "image_token_id": token_id(tokenizer, PATCH_TOKEN),
+        "downsample_factor": 2,
+        "alignment_intermediate_size": 2 * HIDDEN,
+        "tie_word_embeddings": False,
+    }
 
 
 def _cohere2_vision_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
-    return dict(
-        image_processor=transformers.Cohere2VisionImageProcessor(
+    return {
+        "image_processor": transformers.Cohere2VisionImageProcessor(
             size=SIZE,
             max_patches=MAX_TILES,
             # Embeddings along a side of a tile: this processor's `patch_size` counts those, not pixels.
             patch_size=TILE // PATCH // 2,
         ),
-        tokenizer=tokenizer,
-    )
+        "tokenizer": tokenizer,
+    }
 
 
 SPECS = (

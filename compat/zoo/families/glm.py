@@ -26,9 +26,9 @@ def _glm4v(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
         "partial_rotary_factor": 0.5,
         "mrope_section": [2, 3, 3],
     }
-    return dict(
-        text_config=text_sizes(tokenizer, rope_parameters=rope),
-        vision_config={
+    return {
+        "text_config": text_sizes(tokenizer, rope_parameters=rope),
+        "vision_config": {
             "depth": TOWER_LAYERS,
             "hidden_size": TOWER_HIDDEN,
             "num_heads": TOWER_HEADS,
@@ -37,22 +37,22 @@ def _glm4v(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
             "out_hidden_size": HIDDEN,
             "intermediate_size": 2 * TOWER_HIDDEN,
         },
-        image_token_id=token_id(tokenizer, IMAGE),
-        video_token_id=token_id(tokenizer, VIDEO),
-        image_start_token_id=token_id(tokenizer, BEGIN_IMAGE),
-        image_end_token_id=token_id(tokenizer, END_IMAGE),
-        video_start_token_id=token_id(tokenizer, BEGIN_VIDEO),
-        video_end_token_id=token_id(tokenizer, END_VIDEO),
-    )
+        "image_token_id": token_id(tokenizer, IMAGE),
+        "video_token_id": token_id(tokenizer, VIDEO),
+        "image_start_token_id": token_id(tokenizer, BEGIN_IMAGE),
+        "image_end_token_id": token_id(tokenizer, END_IMAGE),
+        "video_start_token_id": token_id(tokenizer, BEGIN_VIDEO),
+        "video_end_token_id": token_id(tokenizer, END_VIDEO),
+    }
 
 
 def _glm4v_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     size = {"shortest_edge": 4 * UNIT**2, "longest_edge": 2 * LONGEST_EDGE**2}
-    return dict(
-        image_processor=transformers.Glm4vImageProcessor(patch_size=PATCH, size=size),
-        video_processor=transformers.Glm4vVideoProcessor(patch_size=PATCH, size=size),
-        tokenizer=tokenizer,
-    )
+    return {
+        "image_processor": transformers.Glm4vImageProcessor(patch_size=PATCH, size=size),
+        "video_processor": transformers.Glm4vVideoProcessor(patch_size=PATCH, size=size),
+        "tokenizer": tokenizer,
+    }
 
 
 SPECS = (

@@ -20,23 +20,23 @@ SCALE = 2
 
 
 def _idefics3(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
-    return dict(
-        text_config={"model_type": "llama", **text_sizes_with_head(tokenizer)},
-        vision_config=tower_sizes(),
-        image_token_id=token_id(tokenizer, IMAGE),
-        pad_token_id=tokenizer.pad_token_id,
-        scale_factor=SCALE,
-    )
+    return {
+        "text_config": {"model_type": "llama", **text_sizes_with_head(tokenizer)},
+        "vision_config": tower_sizes(),
+        "image_token_id": token_id(tokenizer, IMAGE),
+        "pad_token_id": tokenizer.pad_token_id,
+        "scale_factor": SCALE,
+    }
 
 
 def _idefics3_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
-    return dict(
-        image_processor=transformers.Idefics3ImageProcessor(
+    return {
+        "image_processor": transformers.Idefics3ImageProcessor(
             size={"longest_edge": 2 * TILE}, max_image_size={"longest_edge": TILE}
         ),
-        tokenizer=tokenizer,
-        image_seq_len=(TILE // PATCH // SCALE) ** 2,
-    )
+        "tokenizer": tokenizer,
+        "image_seq_len": (TILE // PATCH // SCALE) ** 2,
+    }
 
 
 SPECS = (

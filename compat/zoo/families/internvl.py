@@ -18,24 +18,24 @@ TOKENS_PER_TILE = (TILE // PATCH // 2) ** 2
 
 
 def _internvl(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
-    return dict(
-        text_config={"model_type": "qwen2", **text_sizes(tokenizer)},
-        vision_config=tower_sizes(image_size=[TILE, TILE], patch_size=[PATCH, PATCH]),
-        image_token_id=token_id(tokenizer, IMAGE),
-        image_seq_length=TOKENS_PER_TILE,
-        downsample_ratio=0.5,
-        tie_word_embeddings=False,
-    )
+    return {
+        "text_config": {"model_type": "qwen2", **text_sizes(tokenizer)},
+        "vision_config": tower_sizes(image_size=[TILE, TILE], patch_size=[PATCH, PATCH]),
+        "image_token_id": token_id(tokenizer, IMAGE),
+        "image_seq_length": TOKENS_PER_TILE,
+        "downsample_ratio": 0.5,
+        "tie_word_embeddings": False,
+    }
 
 
 def _internvl_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     size = {"height": TILE, "width": TILE}
-    return dict(
-        image_processor=transformers.GotOcr2ImageProcessor(size=size, max_patches=4, crop_to_patches=True),
-        video_processor=transformers.InternVLVideoProcessor(size=size),
-        tokenizer=tokenizer,
-        image_seq_length=TOKENS_PER_TILE,
-    )
+    return {
+        "image_processor": transformers.GotOcr2ImageProcessor(size=size, max_patches=4, crop_to_patches=True),
+        "video_processor": transformers.InternVLVideoProcessor(size=size),
+        "tokenizer": tokenizer,
+        "image_seq_length": TOKENS_PER_TILE,
+    }
 
 
 SPECS = (

@@ -20,75 +20,75 @@ VICUNA = Turns(user="USER: ", user_end=" ", assistant="ASSISTANT:", assistant_en
 
 
 def _llava(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
-    return dict(
-        text_config={"model_type": "llama", **text_sizes_with_head(tokenizer)},
-        vision_config={"model_type": "clip_vision_model", "projection_dim": 32, **tower_sizes()},
-        image_token_index=token_id(tokenizer, IMAGE),
-        image_seq_length=(TILE // PATCH) ** 2,
-        vision_feature_select_strategy="default",
-        vision_feature_layer=-2,
-    )
+    return {
+        "text_config": {"model_type": "llama", **text_sizes_with_head(tokenizer)},
+        "vision_config": {"model_type": "clip_vision_model", "projection_dim": 32, **tower_sizes()},
+        "image_token_index": token_id(tokenizer, IMAGE),
+        "image_seq_length": (TILE // PATCH) ** 2,
+        "vision_feature_select_strategy": "default",
+        "vision_feature_layer": -2,
+    }
 
 
 def _llava_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
-    return dict(
-        image_processor=transformers.CLIPImageProcessor(
+    return {
+        "image_processor": transformers.CLIPImageProcessor(
             size={"shortest_edge": TILE}, crop_size={"height": TILE, "width": TILE}
         ),
-        tokenizer=tokenizer,
-        patch_size=PATCH,
-        vision_feature_select_strategy="default",
-        num_additional_image_tokens=1,
-    )
+        "tokenizer": tokenizer,
+        "patch_size": PATCH,
+        "vision_feature_select_strategy": "default",
+        "num_additional_image_tokens": 1,
+    }
 
 
 def _llava_next(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
-    return dict(
-        text_config={"model_type": "mistral", "sliding_window": None, **text_sizes_with_head(tokenizer)},
-        vision_config={"model_type": "clip_vision_model", "projection_dim": 32, **tower_sizes()},
-        image_token_index=token_id(tokenizer, IMAGE),
-        image_seq_length=(TILE // PATCH) ** 2,
-        image_grid_pinpoints=GRID,
-        vision_feature_select_strategy="default",
-        vision_feature_layer=-2,
-    )
+    return {
+        "text_config": {"model_type": "mistral", "sliding_window": None, **text_sizes_with_head(tokenizer)},
+        "vision_config": {"model_type": "clip_vision_model", "projection_dim": 32, **tower_sizes()},
+        "image_token_index": token_id(tokenizer, IMAGE),
+        "image_seq_length": (TILE // PATCH) ** 2,
+        "image_grid_pinpoints": GRID,
+        "vision_feature_select_strategy": "default",
+        "vision_feature_layer": -2,
+    }
 
 
 def _llava_next_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
-    return dict(
-        image_processor=transformers.LlavaNextImageProcessor(
+    return {
+        "image_processor": transformers.LlavaNextImageProcessor(
             size={"shortest_edge": TILE},
             crop_size={"height": TILE, "width": TILE},
             image_grid_pinpoints=GRID,
         ),
-        tokenizer=tokenizer,
-        patch_size=PATCH,
-        vision_feature_select_strategy="default",
-        num_additional_image_tokens=1,
-    )
+        "tokenizer": tokenizer,
+        "patch_size": PATCH,
+        "vision_feature_select_strategy": "default",
+        "num_additional_image_tokens": 1,
+    }
 
 
 def _llava_onevision(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
-    return dict(
-        text_config={"model_type": "qwen2", **text_sizes(tokenizer)},
-        vision_config={"model_type": "siglip_vision_model", "vision_use_head": False, **tower_sizes()},
-        image_token_index=token_id(tokenizer, IMAGE),
-        video_token_index=token_id(tokenizer, VIDEO),
-        image_grid_pinpoints=GRID,
-        vision_aspect_ratio="anyres_max_9",
-    )
+    return {
+        "text_config": {"model_type": "qwen2", **text_sizes(tokenizer)},
+        "vision_config": {"model_type": "siglip_vision_model", "vision_use_head": False, **tower_sizes()},
+        "image_token_index": token_id(tokenizer, IMAGE),
+        "video_token_index": token_id(tokenizer, VIDEO),
+        "image_grid_pinpoints": GRID,
+        "vision_aspect_ratio": "anyres_max_9",
+    }
 
 
 def _llava_onevision_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     size = {"height": TILE, "width": TILE}
-    return dict(
-        image_processor=transformers.LlavaOnevisionImageProcessor(size=size, image_grid_pinpoints=GRID),
-        video_processor=transformers.LlavaOnevisionVideoProcessor(size=size),
-        tokenizer=tokenizer,
-        num_image_tokens=(TILE // PATCH) ** 2,
-        vision_feature_select_strategy="full",
-        vision_aspect_ratio="anyres_max_9",
-    )
+    return {
+        "image_processor": transformers.LlavaOnevisionImageProcessor(size=size, image_grid_pinpoints=GRID),
+        "video_processor": transformers.LlavaOnevisionVideoProcessor(size=size),
+        "tokenizer": tokenizer,
+        "num_image_tokens": (TILE // PATCH) ** 2,
+        "vision_feature_select_strategy": "full",
+        "vision_aspect_ratio": "anyres_max_9",
+    }
 
 
 SPECS = (

@@ -18,24 +18,24 @@ MERGE = 2
 
 
 def _mistral3(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
-    return dict(
-        text_config={"model_type": "mistral", "sliding_window": None, **text_sizes_with_head(tokenizer)},
-        vision_config={"model_type": "pixtral", **tower_sizes(image_size=LONGEST_EDGE)},
-        image_token_index=token_id(tokenizer, IMAGE),
-        spatial_merge_size=MERGE,
-        tie_word_embeddings=False,
-    )
+    return {
+        "text_config": {"model_type": "mistral", "sliding_window": None, **text_sizes_with_head(tokenizer)},
+        "vision_config": {"model_type": "pixtral", **tower_sizes(image_size=LONGEST_EDGE)},
+        "image_token_index": token_id(tokenizer, IMAGE),
+        "spatial_merge_size": MERGE,
+        "tie_word_embeddings": False,
+    }
 
 
 def _mistral3_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
-    return dict(
-        image_processor=transformers.PixtralImageProcessor(
+    return {
+        "image_processor": transformers.PixtralImageProcessor(
             patch_size={"height": PATCH, "width": PATCH}, size={"longest_edge": LONGEST_EDGE}
         ),
-        tokenizer=tokenizer,
-        patch_size=PATCH,
-        spatial_merge_size=MERGE,
-    )
+        "tokenizer": tokenizer,
+        "patch_size": PATCH,
+        "spatial_merge_size": MERGE,
+    }
 
 
 SPECS = (

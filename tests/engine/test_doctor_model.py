@@ -1,0 +1,34 @@
+"""`hf-backend doctor --model`: the profile of a real checkpoint, measured in a process of its own by vLLM's own objects."""
+
+from pathlib import Path
+
+import pytest
+from compat.zoo.store import checkpoint
+
+from hf_backend.cli.doctor import model_rows
+from hf_backend.cli.facts import ask
+
+pytestmark = pytest.mark.engine
+
+
+def test_the_profile_says_what_the_processor_does() -> None:
+    path = str(checkpoint("qwen2_vl"))
+    model = ask("model", [path])
+    assert "error" not in model, model
+    assert model["architecture"] == "TransformersMultiModalForCausalLM"
+    assert model["processor"] == "Qwen2VLProcessor"
+    image = model["modalities"]["image"]
+    assert image["placeholder"] == "<|image_pad|>"
+    assert image["target_ids"] == image["embed_ids"]
+    assert image["layouts"]["pixel_values"] == {"joining": "concatenated", "dim": 0, "exact": True}
+    assert image["layouts"]["image_grid_thw"] == {"joining": "concatenated", "dim": 0, "exact": True}
+    assert image["probe_calls"] <= 5
+    assert 0 < image["largest"]["embeddings"] <= image["largest"]["tokens"] <= model["max_model_len"]
+    printed = dict(model_rows(path, model))
+    assert "'<|image_pad|>'" in printed["image"]
+
+
+def test_a_folder_without_a_model_is_refused_with_the_reason(tmp_path: Path) -> None:
+    model = ask("model", [str(tmp_path)])
+    assert model.keys() == {"error"}
+    assert str(tmp_path) in model["error"]

@@ -1,0 +1,174 @@
+"""The tiny checkpoints are sound: they load, they are the same every time, and a picture changes the answer."""
+
+import hashlib
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForImageTextToText, AutoProcessor, AutoTokenizer
+
+from compat.parity.cases import CASE_NAMES, Picture, Request, cases
+from compat.parity.compare import TOLERANCE
+from compat.parity.reference import ask, prompt_text
+from compat.zoo import checkpoint, families, spec
+from compat.zoo.build import build
+from compat.zoo.pictures import picture
+from compat.zoo.tokenizer import make_tokenizer
+
+ROOT = Path(__file__).parents[2]
+EVERY_FAMILY = pytest.mark.parametrize("family", families())
+
+WIDE, OTHER_WIDE, TALL = Picture(64, 48, 1), Picture(64, 48, 2), Picture(40, 72, 3)
+
+
+@EVERY_FAMILY
+def test_a_picture_changes_the_answer(family: str) -> None:
+    """HF's own answers differ for another picture, another order, another one of two; so a mix-up cannot go unseen."""
+
+    def two(first: Picture, second: Picture) -> Request:
+        return Request(("First ", first, " then ", second, " and say what changed."))
+
+    one, other = Request(("Look at ", WIDE, " please.")), Request(("Look at ", OTHER_WIDE, " please."))
+    pairs = [
+        (one, other),
+        (two(WIDE, TALL), two(TALL, WIDE)),
+        (two(WIDE, TALL), two(OTHER_WIDE, TALL)),
+        (two(TALL, WIDE), two(TALL, OTHER_WIDE)),
+    ]
+    answers = ask(family, {request for pair in pairs for request in pair})
+    for left, right in pairs:
+        difference = np.abs(answers[left].logprobs[0] - answers[right].logprobs[0]).max()
+        assert difference > 50 * TOLERANCE, (left, right)
+    assert len({answer.tokens for answer in answers.values()}) > 1
+    # Not one token over and over: that would be equal for any two engines.
+    assert len({token for answer in answers.values() for token in answer.tokens}) > 10
+
+
+@EVERY_FAMILY
+def test_prompt_and_chat_template_agree(family: str) -> None:
+    """The prompt that tests use is what a chat client gets for the same message, but for the leading bos."""
+    processor = AutoProcessor.from_pretrained(checkpoint(family))
+    content = [{"type": "text", "text": "Look at "}, {"type": "image"}, {"type": "text", "text": " please."}]
+    rendered = processor.apply_chat_template(
+        [{"role": "user", "content": content}], add_generation_prompt=True, tokenize=False
+    )
+    expected = prompt_text(spec(family), Request(("Look at ", WIDE, " please.")))
+    assert rendered == (spec(family).bos or "") + expected
+    as_text = processor.apply_chat_template([{"role": "user", "content": "Hello"}], tokenize=False)
+    assert "Hello" in as_text
+
+
+@EVERY_FAMILY
+def test_tokenizer_is_saved_whole(family: str) -> None:
+    """The loaded tokenizer gives the ids of the made one, keeps special tokens whole and gives any text back."""
+    made, loaded = make_tokenizer(spec(family)), AutoTokenizer.from_pretrained(checkpoint(family))
+    text = "Zürich, 東京 ~ \t ok\n\n" + "".join(spec(family).special_tokens) + "\n\n!"
+    assert loaded.encode(text) == made.encode(text)
+    for token in spec(family).special_tokens:
+        assert len(loaded.encode(token, add_special_tokens=False)) == 1
+    plain = "Zürich, 東京 ~ \t ok\n\nend"
+    assert loaded.decode(loaded.encode(plain, add_special_tokens=False)) == plain
+    for name, token in spec(family).named_tokens.items():
+        assert getattr(loaded, name) == token
+    if spec(family).bos:
+        assert loaded.encode("x")[0] == loaded.bos_token_id
+    else:
+        assert loaded.encode("x") == loaded.encode("x", add_special_tokens=False)
+
+
+@EVERY_FAMILY
+def test_weights_and_sizes(family: str) -> None:
+    """float32, untied, small, a head size that vLLM's CPU attention takes, norms near their initial value."""
+    folder = checkpoint(family)
+    model = AutoModelForImageTextToText.from_pretrained(folder)
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+    embedding, head = model.get_input_embeddings().weight, model.get_output_embeddings().weight
+    assert embedding.data_ptr() != head.data_ptr()
+    text = model.config.get_text_config()
+    head_size = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
+    assert head_size % 32 == 0
+    assert text.num_hidden_layers == 2
+    assert sum(parameter.numel() for parameter in model.parameters()) < 1_000_000
+    norms = {
+        name: parameter
+        for name, parameter in model.named_parameters()
+        if name.endswith("input_layernorm.weight") and "vision" not in name
+    }
+    assert norms
+    for name, parameter in norms.items():
+        assert 0.9 < parameter.mean().item() < 1.1, name
+    assert model.generation_config.eos_token_id is None
+
+
+def test_building_twice_gives_the_same_bytes(tmp_path: Path) -> None:
+    """Another process with another hash seed builds the same weights and tokenizer."""
+    here = build("qwen2_vl", tmp_path / "here")
+    program = "import sys, pathlib; from compat.zoo.build import build; build('qwen2_vl', pathlib.Path(sys.argv[1]))"
+    subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "there")], cwd=ROOT, check=True, capture_output=True, timeout=120
+    )
+    for name in ("model.safetensors", "tokenizer.json"):
+        digests = {hashlib.sha256((folder / name).read_bytes()).digest() for folder in (here, tmp_path / "there")}
+        assert len(digests) == 1, name
+
+
+def test_checkpoint_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_BACKEND_ZOO_CACHE", str(tmp_path))
+    first = checkpoint("llava")
+    assert first.is_relative_to(tmp_path)
+    made = (first / "model.safetensors").stat().st_mtime_ns
+    assert checkpoint("llava") == first
+    assert (first / "model.safetensors").stat().st_mtime_ns == made
+    assert [path.name for path in first.parent.iterdir()] == ["llava"], "a half-built folder was left behind"
+
+
+def test_unknown_family_names_the_known_ones() -> None:
+    with pytest.raises(KeyError, match=r"nonesuch.*qwen2_vl"):
+        spec("nonesuch")
+
+
+def test_pictures_are_the_same_every_time() -> None:
+    pixels = np.asarray(picture(7, 5, 1))
+    assert pixels.shape == (5, 7, 3)
+    assert np.array_equal(pixels, np.asarray(picture(7, 5, 1)))
+    assert not np.array_equal(pixels, np.asarray(picture(7, 5, 2)))
+
+
+@EVERY_FAMILY
+def test_cases_hold_what_their_names_say(family: str) -> None:
+    """Text stands before, between and after pictures; a case's own pictures are new to every cache."""
+    by_name = {case.name: case for case in cases(spec(family))}
+    assert tuple(by_name) == CASE_NAMES
+    seen: dict[Any, str] = {}
+    for name, case in by_name.items():
+        for request in case.requests():
+            assert isinstance(request.parts[0], str)
+            assert isinstance(request.parts[-1], str)
+            for item in request.items:
+                assert seen.setdefault(item, name) == name
+    assert not any(request.items for request in by_name["text_only"].requests())
+    adjacent = next(by_name["adjacent"].requests()).parts
+    assert any(isinstance(left, Picture) and isinstance(right, Picture) for left, right in itertools.pairwise(adjacent))
+    assert len({(item.width, item.height) for item in next(by_name["several_sizes"].requests()).items}) == 3
+    assert any(request.as_ids for request in by_name["token_ids"].requests())
+
+
+def test_command_builds_and_reports(tmp_path: Path) -> None:
+    """`python -m compat.zoo` builds below `--out`, reports as JSON, and refuses an unknown name with status 2."""
+    command = [sys.executable, "-m", "compat.zoo"]
+    done = subprocess.run(
+        [*command, "llava", "--out", str(tmp_path), "--json"], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    (result,) = json.loads(done.stdout)
+    assert result["family"] == "llava"
+    assert (tmp_path / "llava" / "config.json").exists()
+    refused = subprocess.run([*command, "nonesuch"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert refused.returncode == 2
+    assert "nonesuch" in refused.stderr
