@@ -117,7 +117,10 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
     if facts.transformers is not None:
         yield "placeholders", f"by {facts.strategy}, tried first with this transformers"
     if facts.serving is None:
-        yield "platform", "not asked: vLLM is not installed" if not facts.vllm else "vLLM did not answer"
+        yield (
+            "platform",
+            "not asked: vLLM is not installed" if not facts.vllm else facts.vllm_error or "vLLM did not answer",
+        )
         return
     yield "platform", f"{facts.serving.platform} ({facts.serving.device or 'no device'}), as vLLM sees it"
     for name, module in facts.serving.served.items():

@@ -93,6 +93,8 @@ class Facts:
     """The value of HF_BACKEND_DISABLE."""
     strategy: str
     serving: Serving | None
+    vllm_error: str | None = None
+    """What kept vLLM from importing."""
     unanswered: tuple[str, ...] = field(default=())
     """Questions a child process did not answer, and why."""
 
@@ -135,7 +137,7 @@ def gather(timeout_s: float = TIMEOUT_S) -> Facts:
     found = {name: str(version) for name in versions.VLLM_DISTRIBUTIONS if (version := versions.installed(name))}
     unanswered: list[str] = []
     libraries = {name: Library(_version(name), "unknown") for name in LIBRARIES}
-    serving: Serving | None = None
+    serving: Serving | str | None = None
     with ThreadPoolExecutor(max_workers=2) as pool:
         imports = pool.submit(ask, "imports", LIBRARIES, timeout_s)
         asked = pool.submit(_ask_vllm, timeout_s) if found else None
@@ -165,14 +167,18 @@ def gather(timeout_s: float = TIMEOUT_S) -> Facts:
         vllm_plugins=os.environ.get("VLLM_PLUGINS"),
         disabled_by=os.environ.get(DISABLE_VARIABLE),
         strategy=versions.preferred_strategy(),
-        serving=serving,
+        serving=serving if isinstance(serving, Serving) else None,
+        vllm_error=serving if isinstance(serving, str) else None,
         unanswered=tuple(unanswered),
     )
 
 
-def _ask_vllm(timeout_s: float) -> Serving:
+def _ask_vllm(timeout_s: float) -> Serving | str:
+    """What vLLM serves, or what kept it from importing."""
     started = time.perf_counter()
     answer = ask("serving", hf_backend.ARCHITECTURES, timeout_s)
+    if "error" in answer:
+        return str(answer["error"])
     return Serving(
         platform=answer["platform"],
         device=answer["device"],

@@ -53,7 +53,7 @@ def accepts(specifier: str, version: str) -> bool:
 
 def findings(facts: Facts) -> tuple[Finding, ...]:
     """Everything wrong with `facts`, problems first."""
-    parts = (_vllm, _transformers, _libraries, _plugin, _serving)
+    parts = (_vllm, _transformers, _libraries, _vllm_import, _plugin, _serving)
     found = [finding for part in parts for finding in part(facts)]
     found += [Finding(Severity.UNKNOWN, "not answered", reason) for reason in facts.unanswered]
     order = list(Severity)
@@ -86,7 +86,10 @@ def _bridge_folder(facts: Facts) -> Path | None:
 
 def _bridge(facts: Facts) -> str | None:
     folder = _bridge_folder(facts)
-    return None if folder is None else _pip(facts, "install", "--extra-index-url", CPU_INDEX, str(folder))
+    if folder is None:
+        return None
+    again = ("--force-reinstall", "--no-deps") if "vllm" in facts.vllm else ()
+    return _pip(facts, "install", *again, "--extra-index-url", CPU_INDEX, str(folder))
 
 
 def _vllm(facts: Facts) -> Iterator[Finding]:
@@ -176,6 +179,18 @@ def _libraries(facts: Facts) -> Iterator[Finding]:
             yield Finding(
                 Severity.PROBLEM, name, f"torchvision is not installed; {loss}.", _pip(facts, "install", name, *index)
             )
+
+
+def _vllm_import(facts: Facts) -> Iterator[Finding]:
+    if facts.vllm_error is not None:
+        broken = any(library.state == "fails" for library in facts.libraries.values())
+        yield Finding(
+            Severity.PROBLEM,
+            "vllm",
+            f"vLLM does not import: {facts.vllm_error}."
+            + (" Mend the library above first." if broken else " The command shows the whole error."),
+            None if broken else f"{shlex.quote(facts.executable)} -c 'import vllm'",
+        )
 
 
 def _plugin(facts: Facts) -> Iterator[Finding]:

