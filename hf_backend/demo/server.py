@@ -59,6 +59,8 @@ def serve_arguments(checkpoint: Path, port: int, extra: Sequence[str] = ()) -> l
         *("serve", str(checkpoint), "--model-impl", "transformers", "--served-model-name", MODEL_NAME),
         *("--host", HOST, "--port", str(port), "--dtype", "float32", "--max-model-len", str(LONGEST)),
         *("--max-num-seqs", "16", "--limit-mm-per-prompt", f'{{"image": {MOST_PICTURES}}}'),
+        # Compiling the language model takes longer than everything the demo asks of it.
+        "--enforce-eager",
         *extra,
     ]
 
@@ -154,11 +156,12 @@ class Server:
         """End all processes of the server: politely, then by force. Safe to call again."""
         process, self._process = self._process, None
         if process is not None:
-            group = process.pid
-            for kind, patience in ((signal.SIGTERM, STOPPED_WITHIN), (signal.SIGKILL, 5.0)):
-                if not _signal_group(group, kind):
-                    break
-                _wait_for_end(process, group, patience)
+            # The API server ends its engine by itself; a signal to all of them at once makes it report a dead engine.
+            process.terminate()
+            if not _ended(process, STOPPED_WITHIN):
+                self._say(f"  still there after {STOPPED_WITHIN:.0f} s: ending the server's processes by force")
+                _signal_group(process.pid, signal.SIGKILL)
+                _ended(process, STOPPED_WITHIN)
             process.wait()
         if self._output is not None:
             self._output.close()
@@ -183,14 +186,15 @@ def _signal_group(group: int, kind: int) -> bool:
     return True
 
 
-def _wait_for_end(process: subprocess.Popen[bytes], group: int, patience: float) -> None:
-    """Until the group is empty, at most `patience` seconds."""
+def _ended(process: subprocess.Popen[bytes], patience: float) -> bool:
+    """Wait until nobody is left in the server's process group, at most `patience` seconds; whether it came to that."""
     until = time.monotonic() + patience
     while time.monotonic() < until:
         process.poll()
-        if not _signal_group(group, 0):
-            return
+        if not _signal_group(process.pid, 0):
+            return True
         time.sleep(0.1)
+    return False
 
 
 def _last_line(text: str) -> str:
