@@ -18,13 +18,10 @@ from hf_backend.language.positions import rope_positions
 from hf_backend.language.view import language_view
 from hf_backend.processing.info import ProcessingInfo
 from hf_backend.records import ProcessorProfile
-from hf_backend.upstream import MULTIMODAL_REGISTRY, MultiModalEmbeddings, MultiModalFeatureSpec, init_logger
+from hf_backend.upstream import MULTIMODAL_REGISTRY, MultiModalEmbeddings, MultiModalFeatureSpec
 
 if TYPE_CHECKING:
     from vllm.config import VllmConfig
-
-logger = init_logger("vllm.hf_backend")
-"""Under vLLM's own logger name: only that one has a handler in a server."""
 
 
 class GenericMultiModalMixin:

@@ -1,7 +1,8 @@
 """The door: what vLLM calls when it loads its plug-ins, in the API server, the engine and every worker process.
 
-Takes nothing but the environment; registers our classes over vLLM's names and says so once a process. Imports neither
-torch nor our models: they are registered by name.
+Takes nothing but the environment; registers our classes over vLLM's names and says so once a process. Which model is served
+and how, `hf_backend.probe.profile` says when it has measured it. Imports neither torch nor our models: they are registered
+by name.
 """
 
 import os
@@ -34,12 +35,8 @@ def register() -> None:
         ModelRegistry.register_model(name, f"hf_backend:{name}")
     if not _registered:
         _registered = True
+        # In a server's own process vLLM gives its loggers a handler only after it has read the command line, and plug-ins
+        # are loaded while it reads: there this line is lost, and the one by `hf_backend.probe.profile` is the first.
         logger.info(
-            "hf_backend %s serves --model-impl transformers for multimodal models (%s) on vLLM %s;"
-            " placeholders by %s (transformers %s).",
-            __version__,
-            ", ".join(ARCHITECTURES),
-            versions.vllm_version(),
-            versions.preferred_strategy(),
-            versions.transformers_version(),
+            "hf_backend %s took over from vLLM %s: %s.", __version__, versions.vllm_version(), ", ".join(ARCHITECTURES)
         )

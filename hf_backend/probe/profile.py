@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from hf_backend import __version__, versions
 from hf_backend.errors import UnsupportedModelError
 from hf_backend.modalities import MODALITIES, Modality
 from hf_backend.placeholders.base import Strategy
@@ -22,29 +23,42 @@ from hf_backend.probe.alone import Processed, process
 from hf_backend.probe.layout import layout_of
 from hf_backend.probe.samples import SAMPLES
 from hf_backend.records import FieldLayout, ModalityProfile, ProcessorProfile
+from hf_backend.upstream import init_logger
 
 if TYPE_CHECKING:
     from hf_backend.records import FieldValue
     from hf_backend.upstream import BaseProcessingInfo
 
+logger = init_logger("vllm.hf_backend")
+"""Under vLLM's own logger name: only that one has a handler in a server."""
+
 STRATEGIES: Mapping[str, Strategy] = {"offsets": Offsets()}
 """All strategies by name, the one to try first standing first."""
 
-_profiles: dict[int, tuple[object, ProcessorProfile]] = {}
+_profiles: dict[str, ProcessorProfile] = {}
 _lock = threading.RLock()
 
 
 def profile_of(info: "BaseProcessingInfo") -> ProcessorProfile:
-    """The profile of the processor of `info` under the start-up options; measured on first use.
+    """The profile of the processor of `info` under the start-up options; measured on first use in this process.
 
-    vLLM makes many infos for a model, but keeps one HF processor for equal options, so that is the key.
+    vLLM makes many infos and several tokenizers for a model, and with each tokenizer another HF processor; what they do is
+    decided by the checkpoint and the options.
     """
-    processor = info.get_hf_processor()
+    config = info.ctx.model_config
+    key = repr(
+        (
+            config.model,
+            config.revision,
+            config.tokenizer,
+            config.dtype,
+            sorted(info.ctx.get_merged_mm_kwargs({}).items()),
+        )
+    )
     with _lock:
-        if id(processor) not in _profiles:
-            # The processor is kept beside its profile, so that its id is not given to another one.
-            _profiles[id(processor)] = (processor, measure(info))
-        return _profiles[id(processor)][1]
+        if key not in _profiles:
+            _profiles[key] = measure(info)
+        return _profiles[key]
 
 
 def measure(info: "BaseProcessingInfo") -> ProcessorProfile:
@@ -66,7 +80,27 @@ def measure(info: "BaseProcessingInfo") -> ProcessorProfile:
             expected=f"at least one of: {', '.join(modality.name for modality in MODALITIES)}",
             do="Set HF_BACKEND_DISABLE=1 to fall back to vLLM's own Transformers backend.",
         )
+    _say(type(processor).__name__, measured, refused)
     return ProcessorProfile(type(processor).__name__, measured, refused)
+
+
+def _say(processor_class: str, measured: Mapping[str, ModalityProfile], refused: Mapping[str, str]) -> None:
+    """One line a process and processor: that this package serves, and how placeholders are found."""
+    served = "; ".join(
+        f"{name} placeholder {profile.placeholder!r} by {profile.strategy}"
+        f" (measured in {profile.probe_calls} calls, {profile.probe_seconds:.2f} s)"
+        for name, profile in measured.items()
+    )
+    logger.info(
+        "hf_backend %s serves --model-impl transformers (vLLM %s, transformers %s): %s, %s.",
+        __version__,
+        versions.vllm_version(),
+        versions.transformers_version(),
+        processor_class,
+        served,
+    )
+    for name, reason in refused.items():
+        logger.warning("hf_backend doesn't serve %s of this model. %s", name, reason)
 
 
 def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> ModalityProfile:
