@@ -47,7 +47,7 @@ def model_config_of(family: str) -> Any:
         model_impl="transformers",
         dtype="float32",
         max_model_len=2048,
-        limit_mm_per_prompt={"image": 8},
+        limit_mm_per_prompt={"image": 8, "video": 4, "audio": 4},
     )
 
 

@@ -5,6 +5,7 @@ Takes what vLLM hands a multimodal model (batched fields, prompt ids, items); gi
 loading, layer replacement and forward it keeps.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,11 @@ from hf_backend.encoding.items import take_apart
 from hf_backend.language.positions import rope_positions
 from hf_backend.language.view import language_view
 from hf_backend.processing.info import ProcessingInfo
-from hf_backend.records import ProcessorProfile
+from hf_backend.records import EMBEDS, ProcessorProfile
 from hf_backend.upstream import MULTIMODAL_REGISTRY, MultiModalEmbeddings, MultiModalFeatureSpec
 
 if TYPE_CHECKING:
-    from vllm.config import VllmConfig
+    from vllm.config import ModelConfig, VllmConfig
 
 
 class GenericMultiModalMixin:
@@ -29,6 +30,7 @@ class GenericMultiModalMixin:
 
     if TYPE_CHECKING:
         model: torch.nn.Module
+        model_config: "ModelConfig"
 
     def __init__(self, *, vllm_config: "VllmConfig", prefix: str = "") -> None:
         super().__init__(vllm_config=vllm_config, prefix=prefix)  # type: ignore[call-arg]
@@ -40,16 +42,20 @@ class GenericMultiModalMixin:
 
     def embed_multimodal(self, **kwargs: object) -> MultiModalEmbeddings:
         """One tensor [embedding count, hidden size] an item, in request order."""
+        device = next(self.model.parameters()).device
         embeddings: list[torch.Tensor] = []
         for modality, items in take_apart(kwargs, self._profile.modalities).items():
-            profile = self._profile.modalities[modality]
-            features = self._features_of(modality)
-            device = next(self.model.parameters()).device
+            # vLLM batches items of equal fields, so that these are all embeddings or all for the encoder.
+            if all(EMBEDS in item.fields for item in items):
+                given = [torch.as_tensor(item.fields[EMBEDS]) for item in items]
+                embeddings += [each.to(device, self.model_config.dtype) for each in given]
+                continue
+            profile, features = self._profile.modalities[modality], self._features_of(modality)
             embeddings += encode(
                 items,
                 profile.layouts,
                 profile.joinable,
-                run=lambda fields, features=features, device=device: features(fields, device),  # type: ignore[misc]
+                run=functools.partial(features, device=device),
                 model_name=type(self.model).__name__,
             )
         return embeddings

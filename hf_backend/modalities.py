@@ -39,12 +39,36 @@ IMAGE = Modality(
     token_type_id=1,
 )
 
-MODALITIES: tuple[Modality, ...] = (IMAGE,)
-"""The modalities this version serves. Audio and video come with their own rows."""
+VIDEO = Modality(
+    name="video",
+    processor_argument="videos",
+    sub_processors=("video_processor",),
+    placeholder_attributes=("video_token",),
+    wrapping_attributes=(),
+    # InternVL has no video token of its own in the model: a video's frames use the image token.
+    token_id_attributes=("video_token_id", "video_token_index", "image_token_id", "image_token_index"),
+    features_method="get_video_features",
+    token_type_id=2,
+)
+
+AUDIO = Modality(
+    name="audio",
+    processor_argument="audio",
+    # `feature_extractor` becomes `audio_processor` in later releases (transformers PR 44394).
+    sub_processors=("audio_processor", "feature_extractor"),
+    placeholder_attributes=("audio_token", "boa_token"),
+    wrapping_attributes=(("audio_bos_token", "audio_eos_token"),),
+    token_id_attributes=("audio_token_id", "audio_token_index"),
+    features_method="get_audio_features",
+    token_type_id=3,
+)
+
+MODALITIES: tuple[Modality, ...] = (IMAGE, VIDEO, AUDIO)
+"""Every modality of a multimodal model; which of them a model is served with is measured."""
 
 _BY_NAME = {modality.name: modality for modality in MODALITIES}
 
 
 def get(name: str) -> Modality:
-    """The row of modality `name`; `KeyError` if this version doesn't serve it."""
+    """The row of modality `name`; `KeyError` if there is none."""
     return _BY_NAME[name]

@@ -17,12 +17,20 @@ if TYPE_CHECKING:
 """What an HF processor says of one item under one name: a tensor, or a list of tensors of different shapes."""
 
 
-def num_embeds_field(modality: str) -> str:
-    """Name of the field that carries each item's embedding count (int64, 0-d, on the CPU) to the encoding room.
+NUM_EMBEDS = "num_embeds"
+"""Name of the field that carries each item's embedding count (int64, 0-d, on the CPU) to the encoding room."""
 
-    It holds the modality's name, so that the keyword arguments of `embed_multimodal` say what they describe.
+EMBEDS = "embeds"
+"""Name of the one other field of an item that was given as embeddings, [count, hidden size]."""
+
+
+def wire_name(modality: str, field_name: str) -> str:
+    """What a field is called between processor and model.
+
+    vLLM keeps the fields of all modalities of a request in one dictionary, and processors of two modalities may use one
+    name; with the modality's name in it, a field can't end up on the other.
     """
-    return f"{modality}_num_embeds"
+    return f"{modality}.{field_name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +91,17 @@ class ModalityProfile:
     embed_ids: frozenset[int]
     """Ids of the tokens that embeddings replace."""
     layouts: Mapping[str, FieldLayout]
-    """Layout of every item field; empty where the processor refuses two items in one prompt."""
+    """Layout of every item field."""
     text_fields: frozenset[str]
     """Outputs that follow the text and are no item fields."""
     joinable: bool
-    """Whether items may share one encoder call."""
+    """Whether items may share one encoder call. Not where the processor refuses two items in one prompt: how they would
+    join was never seen."""
+    merges_text: bool
+    """Whether the tokenizer merges text at the expansion's edges with the text beside it (Gemma3)."""
+    frame: tuple[tuple[int, ...], tuple[int, ...]]
+    """Tokens before the first and after the last embedding of an expansion, as far as both probe items agree in them: what
+    to put around embeddings that a request brings along."""
     probe_calls: int
     """How many calls of the HF processor the measurement took."""
     probe_seconds: float

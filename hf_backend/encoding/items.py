@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hf_backend.records import num_embeds_field
+from hf_backend.records import NUM_EMBEDS, wire_name
 
 if TYPE_CHECKING:
     from hf_backend.records import FieldValue
@@ -25,21 +25,18 @@ class EncoderItem:
 def take_apart(kwargs: Mapping[str, Any], modalities: Iterable[str]) -> dict[str, list[EncoderItem]]:
     """Items of each modality of `modalities` that `kwargs` holds, in request order.
 
-    vLLM batches one modality at a time, so that all other fields belong to the modality whose count field is there.
     Raises `ValueError` where a field has another number of entries than there are items.
     """
-    present = [modality for modality in modalities if num_embeds_field(modality) in kwargs]
-    if len(present) > 1:
-        raise ValueError(f"items of {present} in one call; vLLM batches one modality at a time")
-    return {modality: _items(kwargs, num_embeds_field(modality)) for modality in present}
+    return {modality: _items(kwargs, modality) for modality in modalities if wire_name(modality, NUM_EMBEDS) in kwargs}
 
 
-def _items(kwargs: Mapping[str, Any], count_field: str) -> list[EncoderItem]:
-    counts: Sequence[Any] = kwargs[count_field]
-    fields = {name: value for name, value in kwargs.items() if name != count_field}
+def _items(kwargs: Mapping[str, Any], modality: str) -> list[EncoderItem]:
+    prefix = wire_name(modality, "")
+    fields = {wire.removeprefix(prefix): value for wire, value in kwargs.items() if wire.startswith(prefix)}
+    counts: Sequence[Any] = fields.pop(NUM_EMBEDS)
     for name, value in fields.items():
         if len(value) != len(counts):
-            raise ValueError(f"`{name}` has {len(value)} entries for {len(counts)} items")
+            raise ValueError(f"`{name}` has {len(value)} entries for {len(counts)} {modality} items")
     return [
         EncoderItem({name: value[index] for name, value in fields.items()}, int(count))
         for index, count in enumerate(counts)

@@ -12,7 +12,7 @@ import torch
 
 from hf_backend import modalities
 from hf_backend.encoding.buckets import join
-from hf_backend.records import FieldLayout
+from hf_backend.records import FieldLayout, wire_name
 
 if TYPE_CHECKING:
     from hf_backend.upstream import MultiModalFeatureSpec
@@ -54,13 +54,16 @@ def _fields(
     joined: dict[str, Any] = {}
     for modality, fields in layouts.items():
         items = [feature.data for feature in features if feature.modality == modality and feature.data is not None]
-        # Pixels are large, floating point and never positions' business.
+        wires = {name: wire_name(modality, name) for name in fields}
+        # Pixels and waveforms are large, and never positions' business; seconds a frame (Qwen2.5-VL) are.
         names = [
             name
-            for name in fields
-            if items and isinstance(value := items[0][name].data, torch.Tensor) and not value.is_floating_point()
+            for name, wire in wires.items()
+            if items
+            and isinstance(value := items[0][wire].data, torch.Tensor)
+            and (value.ndim < 2 or not value.is_floating_point())
         ]
-        joined |= join([{name: item[name].data for name in names} for item in items], fields) if items else {}
+        joined |= join([{name: item[wires[name]].data for name in names} for item in items], fields) if items else {}
     return joined
 
 

@@ -1,7 +1,8 @@
 """What a placeholder strategy takes and gives.
 
-A strategy reads, from what an HF processor returned for a prompt, which pieces of the prompt it replaced and by which
-token ids. Strategies are stateless; which one serves a processor is decided by a probe (`hf_backend.probe.profile`).
+A strategy reads, from what an HF processor returned for a prompt with one item, which piece of the prompt it replaced and
+by which token ids. Strategies are stateless; which one serves a processor is decided by a probe
+(`hf_backend.probe.profile`).
 """
 
 from collections.abc import Mapping
@@ -16,6 +17,10 @@ class Tokenizer(Protocol):
         """Token ids of `text`."""
         ...
 
+    def decode(self, ids: list[int]) -> str:
+        """Text of `ids`."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
@@ -28,7 +33,7 @@ class Replacement:
 
 
 class Strategy(Protocol):
-    """Reads replacements out of an HF processor's output."""
+    """Reads the one replacement out of an HF processor's output."""
 
     @property
     def name(self) -> str:
@@ -40,9 +45,11 @@ class Strategy(Protocol):
         """Arguments the processor needs in addition, so that its output can be read."""
         ...
 
-    def read(self, output: Mapping[str, Any], modality: str, tokenizer: Tokenizer) -> list[Replacement]:
-        """Replacements of `modality` in prompt order; empty where the output doesn't tell.
+    def read(
+        self, output: Mapping[str, Any], ids: list[int], placeholder: str, modality: str, tokenizer: Tokenizer
+    ) -> Replacement | None:
+        """What took the place of `placeholder` in the prompt that consists of nothing else; None where it can't be told.
 
-        `output` is what the processor returned for one prompt.
+        `output` is what the processor returned for that prompt with one item of `modality`, `ids` its token ids.
         """
         ...

@@ -10,19 +10,21 @@ from hf_backend.placeholders.base import Replacement, Tokenizer
 
 
 class Offsets:
-    """Reads `text_replacement_offsets`: per prompt a list of `{"type", "text", "replacement", …}` (transformers 5.15+)."""
+    """Reads `text_replacement_offsets`: a list of `{"type", "text", "replacement", …}` a prompt (transformers 5.15)."""
 
     name = "offsets"
     call_arguments: Mapping[str, object] = {"return_text_replacement_offsets": True}
 
-    def read(self, output: Mapping[str, Any], modality: str, tokenizer: Tokenizer) -> list[Replacement]:
-        """See `Strategy.read`. The replacement text is encoded by itself; whether that equals what the tokenizer makes of
-        it inside a prompt is what the oracle in `hf_backend.probe.profile` checks."""
+    def read(
+        self, output: Mapping[str, Any], ids: list[int], placeholder: str, modality: str, tokenizer: Tokenizer
+    ) -> Replacement | None:
+        """See `Strategy.read`. The replacement text is encoded by itself; whether that equals what the tokenizer makes
+        of it inside a prompt is what the oracle in `hf_backend.probe.oracle` checks."""
         prompts = output.get("text_replacement_offsets")
         if prompts is None or len(prompts) == 0:
-            return []
-        return [
-            Replacement(entry["text"], tuple(tokenizer.encode(entry["replacement"], add_special_tokens=False)))
-            for entry in prompts[0]
-            if entry["type"] == modality
-        ]
+            return None
+        entries = [entry for entry in prompts[0] if entry["type"] == modality]
+        if len(entries) != 1:
+            return None
+        (entry,) = entries
+        return Replacement(entry["text"], tuple(tokenizer.encode(entry["replacement"], add_special_tokens=False)))

@@ -14,8 +14,9 @@ import torch
 
 from hf_backend.errors import RequestError
 from hf_backend.modalities import Modality
-from hf_backend.placeholders.base import Replacement, Strategy
+from hf_backend.placeholders.base import Strategy
 from hf_backend.probe import calls
+from hf_backend.probe.arguments import arguments
 from hf_backend.records import Expansion, Item
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ NEVER_FIELDS = frozenset({"input_ids", "text_replacement_offsets"})
 class Processed:
     """What the processor returned for one prompt."""
 
-    input_ids: list[int]
-    replacements: list[Replacement]
+    ids: list[int]
+    """The expanded prompt's."""
+    output: Mapping[str, Any]
     fields: dict[str, "FieldValue"]
 
 
@@ -47,16 +49,12 @@ def process(
 
     Fields that aren't tensors, nor numbers that make a tensor, are left out: a model can't be given them anyway.
     """
-    data = {"text": text, modality.processor_argument: list(items), **strategy.call_arguments}
-    output = calls.call(info, data, hf_kwargs)
+    data, defaults = arguments(modality, items)
+    output = calls.call(info, {"text": text, **data, **strategy.call_arguments}, hf_kwargs, defaults)
     fields = {
         name: value for name, raw in output.items() if name not in NEVER_FIELDS and (value := as_field(raw)) is not None
     }
-    return Processed(
-        input_ids=torch.as_tensor(output["input_ids"]).flatten().tolist(),
-        replacements=strategy.read(output, modality.name, info.get_tokenizer()),
-        fields=fields,
-    )
+    return Processed(torch.as_tensor(output["input_ids"]).flatten().tolist(), output, fields)
 
 
 def as_field(raw: Any) -> "FieldValue | None":
@@ -102,14 +100,16 @@ class Alone:
                 expected=f"one {self.modality.name} it can process with mm_processor_kwargs={dict(hf_kwargs)}",
                 do=f"Send another {self.modality.name}, or other mm_processor_kwargs.",
             ) from error
-        if len(processed.replacements) != 1:
+        replacement = self.strategy.read(
+            processed.output, processed.ids, self.placeholder, self.modality.name, self.info.get_tokenizer()
+        )
+        if replacement is None:
             raise RequestError(
                 type(self.info.get_hf_processor()).__name__,
-                found=f"{len(processed.replacements)} replacements for one {self.modality.name} ({describe(item)})",
-                expected="exactly one",
+                found=f"no single replacement of {self.placeholder!r} for one {self.modality.name} ({describe(item)})",
+                expected="exactly one, as for the probe at start-up",
                 do="Report the processor; until it is mended the item can't be served.",
             )
-        (replacement,) = processed.replacements
         expansion = Expansion(ids=replacement.ids, is_embed=tuple(token in self.embed_ids for token in replacement.ids))
         if expansion.num_embeds == 0:
             raise RequestError(
@@ -125,6 +125,8 @@ class Alone:
 
 def describe(item: object) -> str:
     """What an error says of an item: its kind and size, never its contents."""
+    if isinstance(item, tuple):
+        return describe(item[0])
     for attribute in ("size", "shape"):
         size = getattr(item, attribute, None)
         if isinstance(size, (tuple, torch.Size)):

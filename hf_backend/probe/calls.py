@@ -19,15 +19,21 @@ def count() -> int:
     return _count
 
 
-def call(info: "BaseProcessingInfo", data: Mapping[str, object], hf_kwargs: Mapping[str, object]) -> Mapping[str, Any]:
+def call(
+    info: "BaseProcessingInfo",
+    data: Mapping[str, object],
+    hf_kwargs: Mapping[str, object],
+    defaults: Mapping[str, object] | None = None,
+) -> Mapping[str, Any]:
     """Call the HF processor of `info` on `data` (`text`, `images`, …).
 
     `hf_kwargs` are the request's `mm_processor_kwargs`; those given at start-up are merged in by vLLM, and floating point
-    outputs are cast to the model's dtype, as vLLM does for every model. Raises `ValueError` from vLLM with the processor's
-    own exception as its cause.
+    outputs are cast to the model's dtype, as vLLM does for every model. `defaults` are options of ours, which the request's
+    override. Raises `ValueError` from vLLM with the processor's own exception as its cause.
     """
     global _count
     with _lock:
         _count += 1
-    output: Mapping[str, Any] = info.ctx.call_hf_processor(info.get_hf_processor(**hf_kwargs), data, hf_kwargs)
+    processor = info.get_hf_processor(**hf_kwargs)
+    output: Mapping[str, Any] = info.ctx.call_hf_processor(processor, data, {**(defaults or {}), **hf_kwargs})
     return output

@@ -1,8 +1,8 @@
 """The profile of a processor: everything the other rooms rely on, measured once a process.
 
-Takes vLLM's processing info (config, tokenizer, HF processor); gives a `ProcessorProfile`. Five calls of the processor
-for each modality: find the placeholder, A with other text around it, B, A and B together, and the oracle. What can't be
-measured is refused here, at start-up, naming the class at fault.
+Takes vLLM's processing info (config, tokenizer, HF processor); gives a `ProcessorProfile`. Five calls of the processor for
+each modality: find the placeholder, A with other text around it, B, A and B together, and the oracle. What can't be measured
+is refused here, at start-up, naming the class at fault.
 """
 
 import threading
@@ -15,14 +15,15 @@ import torch
 from hf_backend import __version__, versions
 from hf_backend.errors import UnsupportedModelError
 from hf_backend.modalities import MODALITIES, Modality
-from hf_backend.placeholders.base import Strategy
+from hf_backend.placeholders.base import Replacement, Strategy
+from hf_backend.placeholders.legacy import Legacy
 from hf_backend.placeholders.offsets import Offsets
-from hf_backend.placeholders.splice import find_targets, splice
 from hf_backend.probe import calls
 from hf_backend.probe.alone import Processed, process
 from hf_backend.probe.layout import layout_of
-from hf_backend.probe.samples import SAMPLES
-from hf_backend.records import FieldLayout, ModalityProfile, ProcessorProfile
+from hf_backend.probe.oracle import check_oracle
+from hf_backend.probe.samples import samples
+from hf_backend.records import FieldLayout, Joining, ModalityProfile, ProcessorProfile
 from hf_backend.upstream import init_logger
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 logger = init_logger("vllm.hf_backend")
 """Under vLLM's own logger name: only that one has a handler in a server."""
 
-STRATEGIES: Mapping[str, Strategy] = {"offsets": Offsets()}
-"""All strategies by name, the one to try first standing first."""
+STRATEGIES: Mapping[str, Strategy] = {"offsets": Offsets(), "legacy": Legacy()}
+"""All strategies by name."""
 
 _profiles: dict[str, ProcessorProfile] = {}
 _lock = threading.RLock()
@@ -46,19 +47,24 @@ def profile_of(info: "BaseProcessingInfo") -> ProcessorProfile:
     decided by the checkpoint and the options.
     """
     config = info.ctx.model_config
-    key = repr(
-        (
-            config.model,
-            config.revision,
-            config.tokenizer,
-            config.dtype,
-            sorted(info.ctx.get_merged_mm_kwargs({}).items()),
-        )
-    )
+    options = sorted(info.ctx.get_merged_mm_kwargs({}).items())
+    key = repr((config.model, config.revision, config.tokenizer, config.dtype, options))
     with _lock:
         if key not in _profiles:
             _profiles[key] = measure(info)
         return _profiles[key]
+
+
+def sub_processor(processor: Any, modality: Modality) -> Any:
+    """The part of a processor that handles `modality`, or None."""
+    parts = (getattr(processor, name, None) for name in modality.sub_processors)
+    return next((part for part in parts if part is not None), None)
+
+
+def sampling_rate(processor: Any) -> float:
+    """What the audio part of a processor wants its clips in, in Hz; 16,000 where it doesn't say."""
+    audio = next(modality for modality in MODALITIES if modality.name == "audio")
+    return float(getattr(sub_processor(processor, audio), "sampling_rate", None) or 16_000)
 
 
 def measure(info: "BaseProcessingInfo") -> ProcessorProfile:
@@ -67,7 +73,7 @@ def measure(info: "BaseProcessingInfo") -> ProcessorProfile:
     measured: dict[str, ModalityProfile] = {}
     refused: dict[str, str] = {}
     for modality in MODALITIES:
-        if all(getattr(processor, name, None) is None for name in modality.sub_processors):
+        if sub_processor(processor, modality) is None:
             continue
         try:
             measured[modality.name] = _measure_modality(info, modality)
@@ -76,60 +82,66 @@ def measure(info: "BaseProcessingInfo") -> ProcessorProfile:
     if not measured:
         raise UnsupportedModelError(
             type(processor).__name__,
-            found="; ".join(refused.values()) or "no part for any modality this version serves",
+            found="; ".join(refused.values()) or "no part for any modality",
             expected=f"at least one of: {', '.join(modality.name for modality in MODALITIES)}",
             do="Set HF_BACKEND_DISABLE=1 to fall back to vLLM's own Transformers backend.",
         )
-    _say(type(processor).__name__, measured, refused)
-    return ProcessorProfile(type(processor).__name__, measured, refused)
+    profile = ProcessorProfile(type(processor).__name__, measured, refused)
+    _say(profile)
+    return profile
 
 
-def _say(processor_class: str, measured: Mapping[str, ModalityProfile], refused: Mapping[str, str]) -> None:
+def _say(profile: ProcessorProfile) -> None:
     """One line a process and processor: that this package serves, and how placeholders are found."""
     served = "; ".join(
-        f"{name} placeholder {profile.placeholder!r} by {profile.strategy}"
-        f" (measured in {profile.probe_calls} calls, {profile.probe_seconds:.2f} s)"
-        for name, profile in measured.items()
+        f"{name} placeholder {one.placeholder!r} by {one.strategy}"
+        f" (measured in {one.probe_calls} calls, {one.probe_seconds:.2f} s)"
+        for name, one in profile.modalities.items()
     )
     logger.info(
         "hf_backend %s serves --model-impl transformers (vLLM %s, transformers %s): %s, %s.",
         __version__,
         versions.vllm_version(),
         versions.transformers_version(),
-        processor_class,
+        profile.processor_class,
         served,
     )
-    for name, reason in refused.items():
+    for name, reason in profile.refused.items():
         logger.warning("hf_backend doesn't serve %s of this model. %s", name, reason)
 
 
 def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> ModalityProfile:
     started, calls_before = time.perf_counter(), calls.count()
-    item_a, item_b = SAMPLES[modality.name]()
-    strategy, placeholder, alone_a = _find_placeholder(info, modality, item_a)
-    (replacement,) = alone_a.replacements
+    tokenizer = info.get_tokenizer()
+    item_a, item_b = samples(modality.name, sampling_rate(info.get_hf_processor()))
+    strategy, placeholder, alone_a, replaced_a = _find_placeholder(info, modality, item_a)
 
     moved = process(info, modality, strategy, f"some text {placeholder} around it", [item_a], {})
-    alone_b = process(info, modality, strategy, placeholder, [item_b], {})
     # A field that changes with the text around an item follows the text, whatever it is called.
     text_fields = frozenset(name for name in alone_a.fields if not _same(alone_a.fields[name], moved.fields.get(name)))
 
+    alone_b = process(info, modality, strategy, placeholder, [item_b], {})
+    replaced_b = strategy.read(alone_b.output, alone_b.ids, placeholder, modality.name, tokenizer)
     both = _process_both(info, modality, strategy, placeholder, [item_a, item_b])
-    layouts = {} if both is None else _layouts(info, alone_a, alone_b, both, text_fields)
 
-    order = [(item_a, replacement.ids)]
-    if both is not None and alone_b.replacements:
-        order += [(item_b, alone_b.replacements[0].ids), (item_a, replacement.ids)]
-    _check_oracle(info, modality, strategy, placeholder, replacement.placeholder, order)
+    order = [(item_a, replaced_a.ids)]
+    if both is not None and replaced_b is not None:
+        order += [(item_b, replaced_b.ids), (item_a, replaced_a.ids)]
+    target = tokenizer.encode(replaced_a.placeholder, add_special_tokens=False)
+    merges_text = check_oracle(info, modality, strategy, placeholder, target, order)
+
+    embed_ids = _find_embed_ids(info, modality, replaced_a.ids)
     return ModalityProfile(
         modality=modality.name,
         placeholder=placeholder,
-        target_ids=tuple(info.get_tokenizer().encode(replacement.placeholder, add_special_tokens=False)),
+        target_ids=tuple(target),
         strategy=strategy.name,
-        embed_ids=_find_embed_ids(info, modality, replacement.ids),
-        layouts=layouts,
+        embed_ids=embed_ids,
+        layouts=_layouts(info, alone_a, alone_b, both, text_fields),
         text_fields=text_fields,
         joinable=both is not None,
+        merges_text=merges_text,
+        frame=_frame([replaced.ids for replaced in (replaced_a, replaced_b) if replaced is not None], embed_ids),
         probe_calls=calls.count() - calls_before,
         probe_seconds=time.perf_counter() - started,
     )
@@ -138,35 +150,46 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> Modalit
 def _candidates(processor: Any, modality: Modality) -> Iterator[str]:
     """Texts that may stand for one item, likeliest first."""
     tokens = [getattr(processor, name, None) for name in modality.placeholder_attributes]
-    texts = [token for token in tokens if isinstance(token, str) and token]
+    texts = [str(token) for token in tokens if token is not None and str(token)]
     yield from texts
     for start_name, end_name in modality.wrapping_attributes:
         start, end = getattr(processor, start_name, None), getattr(processor, end_name, None)
-        if isinstance(start, str) and isinstance(end, str):
+        if start is not None and end is not None:
             yield from (f"{start}{text}{end}" for text in texts)
 
 
-def _find_placeholder(info: "BaseProcessingInfo", modality: Modality, item: object) -> tuple[Strategy, str, Processed]:
-    """The first strategy and placeholder with which the processor replaces exactly one piece of text for one item."""
-    processor = info.get_hf_processor()
+def _find_placeholder(
+    info: "BaseProcessingInfo", modality: Modality, item: object
+) -> tuple[Strategy, str, Processed, Replacement]:
+    """The first strategy and placeholder with which the processor is seen to replace one piece of text for one item.
+
+    A replacement has to hold one of the model's own placeholder tokens: with a text that the processor doesn't know, some
+    replace nothing and process the item all the same.
+    """
+    processor, tokenizer = info.get_hf_processor(), info.get_tokenizer()
+    preferred = versions.preferred_strategy()
+    strategies = sorted(STRATEGIES.values(), key=lambda strategy: strategy.name != preferred)
     tried: list[str] = []
-    for strategy in STRATEGIES.values():
+    for strategy in strategies:
         for text in dict.fromkeys(_candidates(processor, modality)):
             try:
                 processed = process(info, modality, strategy, text, [item], {})
             except ValueError as error:
-                tried.append(
-                    f"{text!r} by {strategy.name}: {type(error.__cause__ or error).__name__} {error.__cause__ or error}"
-                )
+                cause = error.__cause__ or error
+                tried.append(f"{text!r} by {strategy.name}: {type(cause).__name__} {cause}")
                 continue
-            if len(processed.replacements) == 1:
-                return strategy, text, processed
-            tried.append(f"{text!r} by {strategy.name}: {len(processed.replacements)} replacements reported")
+            replacement = strategy.read(processed.output, processed.ids, text, modality.name, tokenizer)
+            if replacement is None:
+                tried.append(f"{text!r} by {strategy.name}: no single replacement to be seen")
+            elif not any(token in replacement.ids for _, token in _declared_ids(info, modality)):
+                tried.append(f"{text!r} by {strategy.name}: an expansion without a placeholder token of the model")
+            else:
+                return strategy, text, processed, replacement
     raise UnsupportedModelError(
         type(processor).__name__,
         found="; ".join(tried) or f"no {' or '.join(modality.placeholder_attributes)} attribute",
-        expected=f"a text that it replaces once for one {modality.name} and reports in text_replacement_offsets",
-        do="The legacy search for processors that report no offsets is not part of this version.",
+        expected=f"a text that it replaces once for one {modality.name}",
+        do=f"It can't be served with {modality.name} items.",
     )
 
 
@@ -190,10 +213,13 @@ def _process_both(
 
 
 def _layouts(
-    info: "BaseProcessingInfo", a: Processed, b: Processed, both: Processed, text_fields: frozenset[str]
+    info: "BaseProcessingInfo", a: Processed, b: Processed, both: Processed | None, text_fields: frozenset[str]
 ) -> dict[str, FieldLayout]:
+    names = sorted(a.fields.keys() - text_fields)
+    if both is None:
+        return {name: FieldLayout(Joining.CONCATENATED, exact=False) for name in names}
     layouts: dict[str, FieldLayout] = {}
-    for name in a.fields.keys() - text_fields:
+    for name in names:
         layout = None
         if name in b.fields and name in both.fields:
             layout = layout_of(a.fields[name], b.fields[name], both.fields[name])
@@ -216,56 +242,33 @@ def _shape(value: Any) -> str:
     return f"a list of {len(value)}" if shape is None else f"shape {tuple(shape)}"
 
 
-def _find_embed_ids(info: "BaseProcessingInfo", modality: Modality, expansion: Sequence[int]) -> frozenset[int]:
-    """The model's own placeholder id: the config's first, because that is the one the HF model looks for, then the
-    processor's. Never the most repeated id: a tile of one embedding between two separators has more separators."""
-    config, processor = info.get_hf_config(), info.get_hf_processor()
-    seen: list[str] = []
-    for source in (config, processor):
+def _declared_ids(info: "BaseProcessingInfo", modality: Modality) -> list[tuple[str, int]]:
+    """Placeholder ids that the config and the processor declare, with where they stand; the config's first, because that
+    is the one the HF model looks for."""
+    declared = []
+    for source in (info.get_hf_config(), info.get_hf_processor()):
         for name in modality.token_id_attributes:
-            token_id = getattr(source, name, None)
-            if isinstance(token_id, int):
-                if token_id in expansion:
-                    return frozenset({token_id})
-                seen.append(f"{type(source).__name__}.{name}={token_id}")
-    raise UnsupportedModelError(
-        type(processor).__name__,
-        found=f"an expansion of {len(expansion)} tokens holding none of the placeholder ids ({', '.join(seen) or 'none declared'})",
-        expected=f"the id of the model's {modality.name} token in it",
-        do=f"Set one of {', '.join(modality.token_id_attributes)} in the model's config to the token its processor writes.",
-    )
+            if isinstance(token_id := getattr(source, name, None), int):
+                declared.append((f"{type(source).__name__}.{name}", token_id))
+    return declared
 
 
-def _check_oracle(
-    info: "BaseProcessingInfo",
-    modality: Modality,
-    strategy: Strategy,
-    placeholder: str,
-    replaced: str,
-    order: Sequence[tuple[object, Sequence[int]]],
-) -> None:
-    """Splicing the expansions of items processed alone into the unexpanded prompt must equal HF's own expanded ids.
+def _find_embed_ids(info: "BaseProcessingInfo", modality: Modality, expansion: Sequence[int]) -> frozenset[int]:
+    """The first declared placeholder id that the expansion holds. Never the most repeated id: a tile of one embedding
+    between two separators has more separators."""
+    for _, token_id in _declared_ids(info, modality):
+        if token_id in expansion:
+            return frozenset({token_id})
+    raise AssertionError("_find_placeholder accepts no expansion without one")
 
-    `order` holds items with their expansions. Between the first two is text, the others touch (C6), and a newline follows.
-    """
-    tokenizer = info.get_tokenizer()
-    text = f"first {placeholder} then" + placeholder * (len(order) - 1) + "\nlast."
-    expected = process(info, modality, strategy, text, [item for item, _ in order], {}).input_ids
-    target = tokenizer.encode(replaced, add_special_tokens=False)
-    expansions = {modality.name: [expansion for _, expansion in order]}
-    spliced: list[int] = []
-    for special in (True, False):
-        prompt = tokenizer.encode(text, add_special_tokens=special)
-        found = find_targets(prompt, {modality.name: target})
-        if len(found) == len(order):
-            spliced, _ = splice(prompt, found, expansions)
-            if spliced == expected:
-                return
-    raise UnsupportedModelError(
-        type(info.get_hf_processor()).__name__,
-        found=f"{len(expected)} ids from the processor and {len(spliced)} from splicing the items' own expansions"
-        f" ({strategy.name})",
-        expected="equal ids",
-        do="The processor edits the prompt beyond its placeholders, or the tokenizer merges text at their edges; neither"
-        " is supported by this version.",
-    )
+
+def _frame(expansions: Sequence[Sequence[int]], embed_ids: frozenset[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Tokens before the first and after the last embedding, as far as all expansions agree."""
+    heads, tails = [], []
+    for expansion in expansions:
+        places = [index for index, token in enumerate(expansion) if token in embed_ids]
+        if not places:
+            return (), ()
+        heads.append(tuple(expansion[: places[0]]))
+        tails.append(tuple(expansion[places[-1] + 1 :]))
+    return (heads[0] if len(set(heads)) == 1 else ()), (tails[0] if len(set(tails)) == 1 else ())

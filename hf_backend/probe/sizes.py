@@ -1,15 +1,16 @@
-"""The largest item of a modality by token count, and the smallest picture that reaches it.
+"""The largest item of a modality by token count, and the smallest one that reaches it.
 
 Takes a function that counts; gives a size. Counting is measured (`alone`); the processor's own counter is used only as a
 faster way to the same number, after it was seen to agree. Not for building dummy inputs (`hf_backend.processing.dummy`).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-Size = tuple[int, int]
-"""Width and height in pixels."""
+Size = tuple[int, ...]
+"""Width and height in pixels of a picture, also the number of frames of a video, or the samples of a clip."""
 
 FINE_SIDES = tuple(round(64 * 2 ** (step / 4)) for step in range(25))
 """64 to 4096 in quarter octaves, for counters that cost nothing."""
@@ -18,6 +19,9 @@ COARSE_SIDES = tuple(64 * 2**step for step in range(6))
 COARSE_ASPECTS: tuple[Size, ...] = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1))
 MAX_ASPECT = 8
 """Beyond this no picture is tried: Qwen2-VL refuses 200:1, and tiling grids end long before."""
+VIDEO_FRAMES = (2, 4, 8, 16, 32)
+"""vLLM's loader takes 32 frames of a video unless told otherwise."""
+CLIP_SECONDS = (0.5, 1, 2, 4, 8, 16, 30, 60, 120, 300)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ def largest(sizes: Iterable[Size], count: Count, limit: int) -> LargestItem | No
     """
     best: LargestItem | None = None
     shortest: LargestItem | None = None
-    for size in sorted(sizes, key=lambda size: size[0] * size[1]):
+    for size in sorted(sizes, key=math.prod):
         counted = count(size)
         if counted is None:
             continue
@@ -53,22 +57,40 @@ def largest(sizes: Iterable[Size], count: Count, limit: int) -> LargestItem | No
     return best or shortest
 
 
-def largest_measured(count: Count, limit: int) -> LargestItem | None:
-    """Search by running the processor: octaves of sides, a few aspects, until two octaves bring nothing more."""
+def climb(steps: Iterable[Sequence[Size]], count: Count, limit: int) -> LargestItem | None:
+    """Search by running the processor: steps of ever larger sizes, until two of them bring nothing more or one is too long.
+
+    What is never processed this way is a picture of 10,000 x 10,000 pixels.
+    """
     best: LargestItem | None = None
-    octaves_without_growth = 0
-    for side in COARSE_SIDES:
-        sizes = [(side * width, side * height) for width, height in COARSE_ASPECTS]
+    steps_without_growth = 0
+    for sizes in steps:
         found = largest(sizes, count, limit)
         if found is None:
             continue
         if best is None or (best.num_embeds < found.num_embeds and found.num_tokens <= limit):
-            best, octaves_without_growth = found, 0
+            best, steps_without_growth = found, 0
         else:
-            octaves_without_growth += 1
-        if found.num_tokens > limit or octaves_without_growth == 2:
+            steps_without_growth += 1
+        if found.num_tokens > limit or steps_without_growth == 2:
             break
     return best
+
+
+def picture_steps() -> list[list[Size]]:
+    """Octaves of sides, a few aspects each."""
+    return [[(side * width, side * height) for width, height in COARSE_ASPECTS] for side in COARSE_SIDES]
+
+
+def video_steps() -> list[list[Size]]:
+    """Longer and larger at once: a processor may bound the frames, each frame's size or their product."""
+    sides = (64, 128, 256, 512, 1024)
+    return [[(side, side, frames) for frames in VIDEO_FRAMES] for side in sides]
+
+
+def clip_steps(sampling_rate: float) -> list[list[Size]]:
+    """Up to five minutes, or the extractor's window where that ends first."""
+    return [[(int(seconds * sampling_rate),)] for seconds in CLIP_SECONDS]
 
 
 def fine_sizes() -> list[Size]:
@@ -86,7 +108,7 @@ def helper_count(processor: Any, hf_kwargs: Mapping[str, object]) -> Callable[[S
     def count(size: Size) -> int | None:
         if helper is None:
             return None
-        width, height = size
+        width, height = size[0], size[1]
         try:
             counted = helper(image_sizes=[[height, width]], **hf_kwargs)["num_image_tokens"][0]
         except Exception:  # noqa: BLE001 - whatever an optional helper raises, it can't be used

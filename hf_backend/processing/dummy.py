@@ -1,7 +1,9 @@
 """Dummy inputs for vLLM's memory profiling: items of the largest measured size, with the measured placeholder."""
 
 from collections.abc import Mapping
+from typing import Any
 
+from hf_backend.probe.samples import metadata
 from hf_backend.processing.info import ProcessingInfo
 from hf_backend.upstream import BaseDummyInputsBuilder, MultiModalDataBuiltins, MultiModalDataDict
 
@@ -19,13 +21,32 @@ class DummyInputsBuilder(BaseDummyInputsBuilder[ProcessingInfo]):
         return " ".join(placeholders)
 
     def get_dummy_mm_data(
-        self, seq_len: int, mm_counts: Mapping[str, int], mm_options: Mapping[str, object] | None = None
+        self, seq_len: int, mm_counts: Mapping[str, int], mm_options: Mapping[str, Any] | None = None
     ) -> MultiModalDataDict:
-        """Pictures of the largest size that fits `seq_len`; `mm_options` may only shrink them (vLLM's rule)."""
+        """Items of the largest size that fits the model's length; `mm_options` may only shrink them (vLLM's rule)."""
         data = MultiModalDataBuiltins()
-        if num_images := mm_counts.get("image", 0):
-            width, height = self.info.largest_image(self.info.ctx.model_config.max_model_len).size
-            data["image"] = self._get_dummy_images(
-                width=width, height=height, num_images=num_images, overrides=(mm_options or {}).get("image")
-            )
+        options = mm_options or {}
+        limit = self.info.ctx.model_config.max_model_len
+        for name in self.info.profile.modalities:
+            num_items = mm_counts.get(name, 0)
+            if num_items == 0:
+                continue
+            size = self.info.largest_item(name, limit).size
+            if name == "image":
+                data["image"] = self._get_dummy_images(
+                    width=size[0], height=size[1], num_images=num_items, overrides=options.get("image")
+                )
+            elif name == "video":
+                videos = self._get_dummy_videos(
+                    width=size[0],
+                    height=size[1],
+                    num_frames=size[2],
+                    num_videos=num_items,
+                    overrides=options.get("video"),
+                )
+                data["video"] = [(video, metadata(len(video))) for video in videos]
+            else:
+                data["audio"] = self._get_dummy_audios(
+                    length=size[0], num_audios=num_items, overrides=options.get("audio")
+                )
         return data

@@ -4,16 +4,21 @@ Takes a prompt of token ids and parsed items; gives per-item fields and prompt u
 cache. Every field is handed on per item, exactly as the item alone has it: how items join is the encoding room's business.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from transformers import BatchFeature
 
 from hf_backend.errors import RequestError
+from hf_backend.placeholders.seams import IsText, core_span, splice_merging
 from hf_backend.placeholders.splice import Target, splice
+from hf_backend.probe.oracle import is_text_of
+from hf_backend.processing.embeddings import item_of_embeddings
 from hf_backend.processing.info import ProcessingInfo
 from hf_backend.processing.refusals import check_counts
-from hf_backend.records import Item, num_embeds_field
+from hf_backend.records import EMBEDS, NUM_EMBEDS, Item, wire_name
 from hf_backend.upstream import (
     BaseMultiModalProcessor,
     MultiModalDataItems,
@@ -29,10 +34,8 @@ from hf_backend.upstream import (
     TimingContext,
 )
 
-
-def _expansion_field(modality: str) -> str:
-    """Field that carries an item's expansion from the HF call to the prompt updates; it never leaves this room."""
-    return f"{modality}_expansion"
+EXPANSION = "expansion"
+"""Field that carries an item's expansion from the HF call to the prompt updates; it never leaves this room."""
 
 
 class Processor(BaseMultiModalProcessor[ProcessingInfo]):
@@ -40,14 +43,6 @@ class Processor(BaseMultiModalProcessor[ProcessingInfo]):
 
     def apply(self, inputs: ProcessorInputs, timing_ctx: TimingContext) -> MultiModalInput:
         """Check the request as a whole, then process it. Raises `RequestError` before the cache is touched (C11)."""
-        for modality, items in inputs.mm_data_items.items():
-            if items.get_passthrough_data():
-                raise RequestError(
-                    self.info.profile.processor_class,
-                    found=f"pre-computed {modality} embeddings",
-                    expected=f"{modality} items for the HF processor",
-                    do="Embeddings as input are not part of this version; send the items themselves.",
-                )
         self._find(inputs.prompt, inputs.mm_data_items.get_all_counts())
         return super().apply(inputs, timing_ctx)
 
@@ -68,45 +63,60 @@ class Processor(BaseMultiModalProcessor[ProcessingInfo]):
         *,
         hf_processor_mm_kwargs: Mapping[str, object] | None = None,
     ) -> BatchFeature:
-        """One HF call for each item that isn't cached; none if all are."""
+        """One HF call for each item that isn't cached; none if all are, none for embeddings."""
         hf_kwargs = hf_kwargs or hf_processor_mm_kwargs or {}
         data: dict[str, object] = {}
         for modality, items in mm_items.items():
-            alone = self.info.alone(modality)
-            processed = [alone(item, hf_kwargs) for item in items.get_all()]
-            if not processed:
+            if items.get_count() == 0:
                 continue
-            data.update(self._fields_by_name(modality, processed))
-            data[num_embeds_field(modality)] = [torch.tensor(item.expansion.num_embeds) for item in processed]
-            data[_expansion_field(modality)] = [torch.tensor(item.expansion.ids) for item in processed]
+            processed = self._process(modality, items, hf_kwargs)
+            fields = self._fields_by_name(modality, processed)
+            fields[NUM_EMBEDS] = [torch.tensor(item.expansion.num_embeds) for item in processed]
+            fields[EXPANSION] = [torch.tensor(item.expansion.ids) for item in processed]
+            data |= {wire_name(modality, name): values for name, values in fields.items()}
         return BatchFeature(data)
 
-    def _fields_by_name(self, modality: str, items: Sequence[Item]) -> dict[str, object]:
+    def _process(self, modality: str, items: Any, hf_kwargs: Mapping[str, object]) -> list[Item]:
+        if not items.get_passthrough_data():
+            alone = self.info.alone(modality)
+            return [alone(item, hf_kwargs) for item in items.get_all()]
+        return [
+            item_of_embeddings(
+                torch.as_tensor(embeddings),
+                self.info.modality_profile(modality),
+                self.info.profile.processor_class,
+                positions_need_fields=self.info.ctx.model_config.uses_mrope,
+            )
+            for embeddings in items.get_all()
+        ]
+
+    def _fields_by_name(self, modality: str, items: Sequence[Item]) -> dict[str, list[Any]]:
         """Each field's values in item order. Raises `RequestError` where an item has other fields than the probe saw."""
-        profile = self.info.modality_profile(modality)
-        names = profile.layouts.keys() if profile.joinable else items[0].fields.keys()
+        names = self.info.modality_profile(modality).layouts.keys()
         for item in items:
-            if item.fields.keys() != names:
+            if item.fields.keys() not in (names, {EMBEDS}):
                 raise RequestError(
                     self.info.profile.processor_class,
                     found=f"the fields {sorted(item.fields)} for one {modality}",
                     expected=f"{sorted(names)}, as for the probe at start-up",
-                    do="Leave out mm_processor_kwargs that change which fields the processor returns, or set them at start-up.",
+                    do="Leave out mm_processor_kwargs that change which fields the processor returns, or set them at"
+                    " start-up.",
                 )
-        return {name: [item.fields[name] for item in items] for name in names}
+        return {name: [item.fields[name] for item in items] for name in items[0].fields}
 
     def _get_mm_fields_config(
         self, hf_inputs: BatchFeature, hf_processor_mm_kwargs: Mapping[str, object]
     ) -> Mapping[str, MultiModalFieldConfig]:
         """Every field batched: item k's value is entry k of a list."""
-        config: dict[str, MultiModalFieldConfig] = {}
-        for modality in self.info.profile.modalities:
-            own = (num_embeds_field(modality), _expansion_field(modality))
-            if own[0] not in hf_inputs:
-                continue
-            config |= {name: MultiModalFieldConfig.batched(modality, keep_on_cpu=True) for name in own}
-            config |= {name: MultiModalFieldConfig.batched(modality) for name in hf_inputs if name not in config}
-        return config
+        return {
+            wire: MultiModalFieldConfig.batched(modality, keep_on_cpu=name in (NUM_EMBEDS, EXPANSION))
+            for wire in hf_inputs
+            for modality, _, name in [wire.partition(".")]
+        }
+
+    @functools.cached_property
+    def _is_text(self) -> IsText:
+        return is_text_of(self.info.get_tokenizer())
 
     def _get_prompt_updates(
         self,
@@ -119,7 +129,7 @@ class Processor(BaseMultiModalProcessor[ProcessingInfo]):
         for modality, items in out_mm_kwargs.items():
             profile = self.info.modality_profile(modality)
             # Popped: the updates made of them are cached beside the item, and the model has no use for them.
-            expansions = [item.pop(_expansion_field(modality)).data.tolist() for item in items]
+            expansions = [item.pop(wire_name(modality, EXPANSION)).data.tolist() for item in items]
             details = [
                 PromptUpdateDetails.select_token_ids(expansion, sorted(profile.embed_ids)) for expansion in expansions
             ]
@@ -132,23 +142,32 @@ class Processor(BaseMultiModalProcessor[ProcessingInfo]):
         self, token_ids: list[int], mm_prompt_updates: Mapping[str, Sequence[Sequence[ResolvedPromptUpdate]]]
     ) -> tuple[list[int], Mapping[str, list[PlaceholderFeaturesInfo]]]:
         """Splice the items' expansions into the prompt, and say where each one lies."""
-        contents = {
-            modality: [alternatives[0].content for alternatives in items]
+        expansions = {
+            modality: [alternatives[0].content.full for alternatives in items]
             for modality, items in mm_prompt_updates.items()
         }
-        found = self._find(token_ids, {modality: len(items) for modality, items in contents.items()})
-        expansions = {modality: [content.full for content in items] for modality, items in contents.items()}
-        new_ids, placed = splice(token_ids, found, expansions)
-        placeholders: dict[str, list[PlaceholderFeaturesInfo]] = {modality: [] for modality in contents}
+        found = self._find(token_ids, {modality: len(items) for modality, items in expansions.items()})
+        profiles = {modality: self.info.modality_profile(modality) for modality in expansions}
+        merges_text = any(profile.merges_text for profile in profiles.values())
+        if merges_text:
+            tokenizer: Any = self.info.get_tokenizer()
+            new_ids, placed = splice_merging(token_ids, found, expansions, tokenizer, self._is_text)
+        else:
+            new_ids, placed = splice(token_ids, found, expansions)
+        placeholders: dict[str, list[PlaceholderFeaturesInfo]] = {modality: [] for modality in expansions}
         for target, start in placed:
-            content = contents[target.modality][target.index]
+            tokens = expansions[target.modality][target.index]
+            if merges_text:
+                first, end = core_span(tokens, self._is_text)
+                tokens = tokens[first:end]
+            embed_ids = torch.tensor(sorted(profiles[target.modality].embed_ids))
             placeholders[target.modality].append(
                 PlaceholderFeaturesInfo(
                     modality=target.modality,
                     item_idx=target.index,
                     start_idx=start,
-                    tokens=content.full,
-                    is_embed=None if content.is_embed is None else content.is_embed(content.full),
+                    tokens=tokens,
+                    is_embed=torch.isin(torch.tensor(tokens), embed_ids),
                 )
             )
         return new_ids, {modality: items for modality, items in placeholders.items() if items}

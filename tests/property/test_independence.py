@@ -102,7 +102,7 @@ def test_c4_c6_the_prompt_is_what_transformers_makes_of_it(family: str, case: An
     assert len(ranges) == len(pictures)
     assert all(one.offset + one.length <= two.offset for one, two in itertools.pairwise(ranges))
     for place, item in zip(ranges, fields(output), strict=True):
-        assert place.get_num_embeds() == int(item["image_num_embeds"]) > 0
+        assert place.get_num_embeds() == int(item["image.num_embeds"]) > 0
 
 
 @few
@@ -136,8 +136,8 @@ def test_profiling_uses_the_largest_measured_item(family: str) -> None:
     most = info.get_mm_max_tokens_per_item(2048, {"image": 1})["image"]
     for one in PICTURES:
         (item,) = fields(plain[family](spec(family).placeholders["image"], {"image": [one]}))
-        assert int(item["image_num_embeds"]) <= most
-    dummy = info.largest_image(2048)
+        assert int(item["image.num_embeds"]) <= most
+    dummy = info.largest_item("image", 2048)
     assert dummy.num_embeds == most
     assert max(dummy.size) <= 4096
     assert info.profile.modalities["image"].probe_calls <= 5

@@ -11,7 +11,7 @@ from hf_backend.encoding.buckets import bucket, join
 from hf_backend.encoding.encode import encode
 from hf_backend.encoding.items import EncoderItem, take_apart
 from hf_backend.errors import EncoderOutputError
-from hf_backend.records import FieldLayout, Joining, num_embeds_field
+from hf_backend.records import NUM_EMBEDS, FieldLayout, Joining, wire_name
 
 PACKED = {"rows": FieldLayout(Joining.CONCATENATED, 0), "grid": FieldLayout(Joining.CONCATENATED, 0)}
 STACKED = {"pixels": FieldLayout(Joining.CONCATENATED, 0)}
@@ -96,12 +96,12 @@ def test_items_come_apart_as_they_were_batched(sizes: list[int]) -> None:
     """vLLM stacks items that agree in shape and hands on a list of those that don't."""
     rows = [torch.randn(size, 2) for size in sizes]
     batched = torch.stack(rows) if len(set(sizes)) == 1 else rows
-    kwargs = {"rows": batched, num_embeds_field("image"): torch.tensor(sizes)}
+    kwargs = {wire_name("image", "rows"): batched, wire_name("image", NUM_EMBEDS): torch.tensor(sizes)}
     (items,) = take_apart(kwargs, ["image", "audio"]).values()
     assert [item.num_embeds for item in items] == sizes
     assert all(torch.equal(item.fields["rows"], each) for item, each in zip(items, rows, strict=True))
 
 
 def test_fields_of_another_length_are_refused() -> None:
-    with pytest.raises(ValueError, match="`rows` has 1 entries for 2 items"):
-        take_apart({"rows": [torch.zeros(1)], num_embeds_field("image"): torch.tensor([1, 1])}, ["image"])
+    with pytest.raises(ValueError, match="`rows` has 1 entries for 2 image items"):
+        take_apart({"image.rows": [torch.zeros(1)], "image.num_embeds": torch.tensor([1, 1])}, ["image"])

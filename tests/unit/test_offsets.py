@@ -12,17 +12,36 @@ class Letters:
     def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
         return [0] * add_special_tokens + [ord(letter) for letter in text]
 
-
-def test_replacements_come_in_prompt_order_and_by_modality() -> None:
-    entries = [
-        {"type": "image", "text": "I", "replacement": "ab"},
-        {"type": "audio", "text": "A", "replacement": "x"},
-        {"type": "image", "text": "I", "replacement": "c"},
-    ]
-    read = Offsets().read({"text_replacement_offsets": [entries]}, "image", Letters())
-    assert read == [Replacement("I", (97, 98)), Replacement("I", (99,))]
+    def decode(self, ids: list[int]) -> str:
+        return "".join(map(chr, ids))
 
 
-@pytest.mark.parametrize("output", [{}, {"text_replacement_offsets": None}, {"text_replacement_offsets": []}])
-def test_a_processor_that_reports_nothing(output: dict[str, object]) -> None:
-    assert Offsets().read(output, "image", Letters()) == []
+ENTRIES = [
+    {"type": "image", "text": "I", "replacement": "ab"},
+    {"type": "audio", "text": "A", "replacement": "x"},
+]
+
+
+def read(output: dict[str, object], modality: str) -> Replacement | None:
+    return Offsets().read(output, [], "I", modality, Letters())
+
+
+def test_the_replacement_of_the_modality_asked_for() -> None:
+    output = {"text_replacement_offsets": [ENTRIES]}
+    assert read(output, "image") == Replacement("I", (97, 98))
+    assert read(output, "audio") == Replacement("A", (120,))
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {},
+        {"text_replacement_offsets": None},
+        {"text_replacement_offsets": []},
+        {"text_replacement_offsets": [[]]},
+        {"text_replacement_offsets": [[ENTRIES[0], ENTRIES[0]]]},
+    ],
+    ids=["no key", "none", "no prompt", "nothing replaced", "replaced twice"],
+)
+def test_a_processor_that_reports_nothing_of_use(output: dict[str, object]) -> None:
+    assert read(output, "image") is None

@@ -19,7 +19,7 @@ def feature(offset: int, length: int, grid: list[int]) -> SimpleNamespace:
     """The part of vLLM's `MultiModalFeatureSpec` that positions are made from."""
     return SimpleNamespace(
         modality="image",
-        data={"image_grid_thw": SimpleNamespace(data=torch.tensor([grid]))},
+        data={"image.image_grid_thw": SimpleNamespace(data=torch.tensor([grid]))},
         mm_position=SimpleNamespace(offset=offset, length=length, is_embed=None),
     )
 

@@ -7,10 +7,11 @@ from hf_backend.probe.sizes import (
     COARSE_SIDES,
     LargestItem,
     agrees,
+    climb,
     fine_sizes,
     helper_count,
     largest,
-    largest_measured,
+    picture_steps,
 )
 
 
@@ -60,12 +61,12 @@ def test_measuring_stops_when_two_octaves_bring_nothing() -> None:
         seen.append(size)
         return 576, 576
 
-    assert largest_measured(count, 4096) == LargestItem((64, 64), 576, 576)
+    assert climb(picture_steps(), count, 4096) == LargestItem((64, 64), 576, 576)
     assert max(max(size) for size in seen) <= 3 * COARSE_SIDES[2]
 
 
 def test_measuring_finds_the_size_that_counts() -> None:
-    found = largest_measured(by_area(28, 1000), 4096)
+    found = climb(picture_steps(), by_area(28, 1000), 4096)
     assert found is not None
     assert found.num_embeds == 1000
 

@@ -27,7 +27,7 @@ def model_profile(path: str) -> dict[str, Any]:
     profile = info.profile
     largest: dict[str, Any] = {}
     if "image" in profile.modalities:
-        image = info.largest_image(config.max_model_len)
+        image = info.largest_item("image", config.max_model_len)
         largest["image"] = {"size": list(image.size), "tokens": image.num_tokens, "embeddings": image.num_embeds}
     return {
         "architecture": config.architecture,

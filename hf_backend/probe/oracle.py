@@ -1,0 +1,78 @@
+"""The oracle: splicing the expansions of items processed alone into the unexpanded prompt must equal HF's own ids.
+
+Takes a modality's placeholder and items with their expansions; gives the way of splicing that meets it, or raises. Also says
+which tokens are text that a tokenizer may merge.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from hf_backend.errors import UnsupportedModelError
+from hf_backend.modalities import Modality
+from hf_backend.placeholders.base import Strategy
+from hf_backend.placeholders.seams import IsText, core_span, splice_merging
+from hf_backend.placeholders.splice import find_targets, splice
+from hf_backend.probe.alone import process
+
+if TYPE_CHECKING:
+    from hf_backend.upstream import BaseProcessingInfo
+
+
+def is_text_of(tokenizer: Any) -> IsText:
+    """Whether a token is plain text: neither special nor added, so that the tokenizer may merge it with its neighbours."""
+    special = set(tokenizer.all_special_ids) | set(tokenizer.get_added_vocab().values())
+    return lambda token: token not in special
+
+
+def check_oracle(
+    info: "BaseProcessingInfo",
+    modality: Modality,
+    strategy: Strategy,
+    placeholder: str,
+    target: Sequence[int],
+    order: Sequence[tuple[object, Sequence[int]]],
+) -> bool:
+    """Whether text at the expansions' edges has to be merged for the oracle to hold; raises `UnsupportedModelError` if it
+    doesn't hold either way.
+
+    `order` holds items with their expansions. Between the first two is text, the others touch (C6), and newlines follow.
+    """
+    tokenizer: Any = info.get_tokenizer()
+    texts = [f"first {placeholder} then" + placeholder * (len(order) - 1) + "\nlast."]
+    is_text = is_text_of(tokenizer)
+    start, end = core_span(order[0][1], is_text)
+    may_merge = (start, end) != (0, len(order[0][1]))
+    if may_merge:
+        texts.append(f"a\n{placeholder}\n\nb\n\n" + f"{placeholder}\n" * (len(order) - 1))
+    expansions = {modality.name: [expansion for _, expansion in order]}
+    found_ids: list[tuple[list[int], list[int]]] = []
+    for merge in (False, True)[: 1 + may_merge]:
+        found_ids.clear()
+        for text in texts:
+            expected = process(info, modality, strategy, text, [item for item, _ in order], {}).ids
+            spliced: list[int] = []
+            for special in (True, False):
+                prompt = tokenizer.encode(text, add_special_tokens=special)
+                found = find_targets(prompt, {modality.name: target})
+                if len(found) != len(order):
+                    continue
+                if merge:
+                    spliced, _ = splice_merging(prompt, found, expansions, tokenizer, is_text)
+                else:
+                    spliced, _ = splice(prompt, found, expansions)
+                if spliced == expected:
+                    break
+            found_ids.append((expected, spliced))
+        if all(expected == spliced for expected, spliced in found_ids):
+            return merge
+    expected, spliced = next(pair for pair in found_ids if pair[0] != pair[1])
+    first = next(
+        (i for i, (a, b) in enumerate(zip(expected, spliced, strict=False)) if a != b), min(len(expected), len(spliced))
+    )
+    raise UnsupportedModelError(
+        type(info.get_hf_processor()).__name__,
+        found=f"{len(expected)} ids from the processor and {len(spliced)} from splicing the items' own expansions by"
+        f" {strategy.name}, unequal from position {first}: {expected[first : first + 4]} and {spliced[first : first + 4]}",
+        expected="equal ids",
+        do="The processor edits the prompt beyond its placeholders, which this version can't follow.",
+    )
