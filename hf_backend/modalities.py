@@ -22,8 +22,8 @@ class Modality:
     """Attribute pairs that may hold texts to put around the placeholder. HunYuan-VL rejects a bare image token."""
     token_id_attributes: tuple[str, ...]
     """Attributes of a config or processor that may hold the id of the tokens that embeddings replace."""
-    features_method: str
-    """The method of an HF model that runs the encoder and the connector."""
+    features_methods: tuple[str, ...]
+    """Methods of an HF model that may run the encoder and the connector, the modality's own first."""
     token_type_id: int
     """What HF's `mm_token_type_ids` hold where this modality's embeddings go (`ProcessorMixin.create_mm_token_type_ids`)."""
 
@@ -35,7 +35,7 @@ IMAGE = Modality(
     placeholder_attributes=("image_token", "boi_token"),
     wrapping_attributes=(("image_start_token", "image_end_token"),),
     token_id_attributes=("image_token_id", "image_token_index"),
-    features_method="get_image_features",
+    features_methods=("get_image_features",),
     token_type_id=1,
 )
 
@@ -47,7 +47,8 @@ VIDEO = Modality(
     wrapping_attributes=(),
     # InternVL has no video token of its own in the model: a video's frames use the image token.
     token_id_attributes=("video_token_id", "video_token_index", "image_token_id", "image_token_index"),
-    features_method="get_video_features",
+    # InternVL's model knows pictures only: a video's frames are pictures to it.
+    features_methods=("get_video_features", "get_image_features"),
     token_type_id=2,
 )
 
@@ -59,7 +60,7 @@ AUDIO = Modality(
     placeholder_attributes=("audio_token", "boa_token"),
     wrapping_attributes=(("audio_bos_token", "audio_eos_token"),),
     token_id_attributes=("audio_token_id", "audio_token_index"),
-    features_method="get_audio_features",
+    features_methods=("get_audio_features",),
     token_type_id=3,
 )
 

@@ -29,11 +29,12 @@ class FeaturesMethod:
     @classmethod
     def of(cls, model: torch.nn.Module, modality: Modality) -> "FeaturesMethod":
         """Find it. Raises `UnsupportedModelError` where the HF model has none (Qwen2-Audio)."""
-        method = getattr(model, modality.features_method, None)
+        methods = (getattr(model, name, None) for name in modality.features_methods)
+        method = next((method for method in methods if method is not None), None)
         if method is None:
             raise UnsupportedModelError(
                 type(model).__name__,
-                found=f"no {modality.features_method}",
+                found=f"no {' or '.join(modality.features_methods)}",
                 expected="the method by which transformers runs a model's encoder and connector",
                 do="This model's encoder can't be called by itself in this transformers release.",
             )

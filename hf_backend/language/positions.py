@@ -44,7 +44,18 @@ def rope_positions(
     positions, delta = get_rope_index(
         input_ids=torch.zeros(1, length, dtype=ids.dtype).index_copy(1, places, ids[None]), **arguments
     )
-    return positions[:, 0, places] - apart, int(delta.flatten()[0])
+    positions = positions[:, 0, places] - apart
+    return positions, _delta(positions, int(delta.flatten()[0]))
+
+
+def _delta(positions: torch.Tensor, reported: int) -> int:
+    """The offset of the tokens after the prompt: `generate` counts on from the last position, which lies below the largest
+    one after a long video (Qwen2.5-VL counts its seconds), and `get_rope_index` reports by the largest.
+
+    vLLM knows one offset for all sections; where the prompt ends in an item and they differ, what is reported has to do.
+    """
+    last = positions[:, -1]
+    return int(last[0]) + 1 - positions.shape[1] if bool((last == last[0]).all()) else reported
 
 
 def _fields(

@@ -122,11 +122,12 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> Modalit
 
     alone_b = process(info, modality, strategy, placeholder, [item_b], {})
     replaced_b = strategy.read(alone_b.output, alone_b.ids, placeholder, modality.name, tokenizer)
-    both = _process_both(info, modality, strategy, placeholder, [item_a, item_b])
+    both, pair = _process_two(info, modality, strategy, placeholder, item_a, item_b, alone_a, alone_b)
 
     order = [(item_a, replaced_a.ids)]
-    if both is not None and replaced_b is not None:
-        order += [(item_b, replaced_b.ids), (item_a, replaced_a.ids)]
+    if both is not None:
+        second = (item_b, replaced_b.ids) if pair is alone_b and replaced_b is not None else order[0]
+        order += [second, order[0]]
     target = tokenizer.encode(replaced_a.placeholder, add_special_tokens=False)
     merges_text = check_oracle(info, modality, strategy, placeholder, target, order)
 
@@ -137,7 +138,7 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> Modalit
         target_ids=tuple(target),
         strategy=strategy.name,
         embed_ids=embed_ids,
-        layouts=_layouts(info, alone_a, alone_b, both, text_fields),
+        layouts=_layouts(info, alone_a, pair, both, text_fields),
         text_fields=text_fields,
         joinable=both is not None,
         merges_text=merges_text,
@@ -202,14 +203,28 @@ def _same(value: "FieldValue", other: "FieldValue | None") -> bool:
     return False
 
 
-def _process_both(
-    info: "BaseProcessingInfo", modality: Modality, strategy: Strategy, placeholder: str, items: Sequence[object]
-) -> Processed | None:
-    """Both items in one call, or None where the processor takes one item a prompt only (Fuyu)."""
-    try:
-        return process(info, modality, strategy, f"{placeholder} and {placeholder}", items, {})
-    except ValueError:
-        return None
+def _process_two(
+    info: "BaseProcessingInfo",
+    modality: Modality,
+    strategy: Strategy,
+    placeholder: str,
+    item_a: object,
+    item_b: object,
+    alone_a: Processed,
+    alone_b: Processed,
+) -> tuple[Processed | None, Processed]:
+    """Two items in one call, and what the second one is alone.
+
+    A with B; where the processor can't stack items of two sizes (LLaVA-OneVision's videos), A with itself: they then join
+    when their sizes are equal. None for the call where it takes one item a prompt only (Fuyu).
+    """
+    text = f"{placeholder} and {placeholder}"
+    for second, alone in ((item_b, alone_b), (item_a, alone_a)):
+        try:
+            return process(info, modality, strategy, text, [item_a, second], {}), alone
+        except ValueError:
+            continue
+    return None, alone_b
 
 
 def _layouts(
