@@ -92,6 +92,26 @@ def cases(family: Spec) -> tuple[Case, ...]:
         Case("tiny_odd_size", "a picture smaller than a patch", ("C12",), ((_one(family.smallest_picture, 30),),)),
         Case("several_sizes", "three pictures of different sizes in one prompt", ("C4", "C8", "C12"), ((_three(40),),)),
         Case(
+            "interleaved_sizes",
+            "pictures of one size around one of another: grouping by size must not change their order",
+            ("C8", "C9", "C12"),
+            (
+                (
+                    Request(
+                        (
+                            "One ",
+                            Picture(*WIDE, 45),
+                            " two ",
+                            Picture(*TALL, 46),
+                            " three ",
+                            Picture(*WIDE, 47),
+                            " end.",
+                        )
+                    ),
+                ),
+            ),
+        ),
+        Case(
             "adjacent",
             "two pictures with nothing between them",
             ("C6", "C12"),
@@ -162,6 +182,7 @@ CASE_NAMES = (
     "other_size",
     "tiny_odd_size",
     "several_sizes",
+    "interleaved_sizes",
     "adjacent",
     "same_twice",
     "swapped",

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from compat.parity import engine, reference
+from compat.parity import engine, preload, reference
 from compat.parity.cases import Case, cases
 from compat.parity.children import Outcome, Task, run_forked
 from compat.parity.report import CaseResult, Result, judge
@@ -45,10 +45,12 @@ def run_all(
             yield Result(family, peer, outcome.seconds, error=f"reference: {outcome.error}", log=str(outcome.log))
 
     start = time.perf_counter()
-    import vllm.v1.worker.worker_base  # noqa: F401  (what an engine needs, imported once for all children)
-    from vllm import LLM  # noqa: F401
-
-    say(f"imported in {time.perf_counter() - start:.1f} s; {len(families) * len(peers)} engines to run")
+    preload.import_engine()
+    warm_up = [Task(f"class-of/{peer}", functools.partial(preload.inspect_model_class, peer)) for peer in peers]
+    for outcome in run_forked(warm_up, logs=logs):
+        if outcome.error is not None:  # the engine will say the same, with its family
+            say(f"{outcome.task.name}: {outcome.error}")
+    say(f"ready in {time.perf_counter() - start:.1f} s; {len(families) * len(peers)} engines to run")
     tasks = [
         Task(f"{family}/{peer}", functools.partial(_run_and_judge, family, case_names, peer))
         for family in families
@@ -70,6 +72,7 @@ def run_all(
                 cases=judged,
             )
         yield result
+    preload.release()
 
 
 def _cases(family: str, names: Sequence[str]) -> list[Case]:

@@ -7,6 +7,7 @@ Takes command-line options; gives an exit status: 0 if every answer through the 
 import argparse
 import importlib.util
 import json
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from hf_backend.demo.digits import Reading
 
-SINGLES, SEQUENCES = 60, 20
+SINGLES, SEQUENCES = 360, 100
+"""All pictures that are held out, and as many sequences as take about as long."""
+
 SHOWN_SINGLES, SHOWN_SEQUENCES = 3, 2
 NEEDED = {
     "sklearn": "scikit-learn",
@@ -77,7 +80,13 @@ def run(args: argparse.Namespace) -> int:
         say(f"hf-backend demo: found no {', '.join(missing)}; expected them beside hf_backend.")
         say(f"Install them: {sys.executable} -m pip install {' '.join(missing)} (`hf-backend doctor` says more).")
         return 1
-    from hf_backend.demo import digits, server
+    from hf_backend.demo import digits, reference, server
+
+    checkpoint = args.checkpoint or reference.CHECKPOINT
+    if not (checkpoint / "config.json").is_file():
+        say(f"hf-backend demo: found no config.json in {checkpoint}; expected a checkpoint of the demo model.")
+        say("Make it: python -m hf_backend.demo.train (minutes).")
+        return 2
 
     try:
         readings = {
@@ -87,8 +96,11 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as error:
         say(f"hf-backend demo: {error}")
         return 2
+    # Ended from outside, the demo still takes its server along: the exception runs the `finally` that stops it.
+    for kind in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(kind, lambda number, frame: sys.exit(128 + number))
     try:
-        return _read(args, readings, say)
+        return _read(args, checkpoint, readings, say)
     except server.ServerError as error:
         say(str(error))
         return 1
@@ -97,9 +109,14 @@ def run(args: argparse.Namespace) -> int:
         return 130
 
 
-def _read(args: argparse.Namespace, readings: "dict[str, list[Reading]]", say: Callable[[str], None]) -> int:
+def _read(
+    args: argparse.Namespace, checkpoint: Path, readings: "dict[str, list[Reading]]", say: Callable[[str], None]
+) -> int:
+    import transformers
+
     from hf_backend.demo import client, reference, report, server
 
+    transformers.utils.logging.disable_progress_bar()  # a bar for 58 tiny tensors says nothing
     seconds: dict[str, float] = {}
 
     def timed(step: str, work: Callable[[], T]) -> T:
@@ -110,7 +127,6 @@ def _read(args: argparse.Namespace, readings: "dict[str, list[Reading]]", say: C
         say(f"  {seconds[step]:.1f} s")
         return result
 
-    checkpoint = args.checkpoint or reference.CHECKPOINT
     total = sum(map(len, readings.values()))
     # Before the server, so that the two don't fight for the processor's cores.
     hf = timed("loading the model into Hugging Face transformers", lambda: reference.Reference(checkpoint))
@@ -131,7 +147,7 @@ def _read(args: argparse.Namespace, readings: "dict[str, list[Reading]]", say: C
             lambda: {name: asked.read_all(own, _progress(say, name)) for name, own in readings.items()},
         )
         results = [report.Result(name, own, answers[name], expected[name]) for name, own in readings.items()]
-        status = _show(args, results, plugin_lines, seconds, say)
+        status = show(args, results, plugin_lines, seconds, say)
         if args.keep_serving:
             say(f"serving at {serving.url}/v1 as model {server.MODEL_NAME!r}; Ctrl-C stops it.")
             serving.wait()
@@ -141,7 +157,7 @@ def _read(args: argparse.Namespace, readings: "dict[str, list[Reading]]", say: C
     return status
 
 
-def _show(
+def show(
     args: argparse.Namespace,
     results: Sequence[Any],
     plugin_lines: Sequence[str],

@@ -56,10 +56,7 @@ def characters(image: Image.Image) -> list[str]:
     columns = 2 * ROWS * image.width // image.height
     small = image.convert("L").resize((columns, ROWS), Image.Resampling.BOX)
     last = len(SHADES) - 1
-    return [
-        "".join(SHADES[round(small.getpixel((x, y)) / 255 * last)] for x in range(columns))  # type: ignore[operator]
-        for y in range(ROWS)
-    ]
+    return ["".join(SHADES[round(small.getpixel((x, y)) / 255 * last)] for x in range(columns)) for y in range(ROWS)]
 
 
 def shown(reading: Reading, answer: str) -> list[str]:

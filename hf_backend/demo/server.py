@@ -129,7 +129,7 @@ class Server:
                     f"no answer on /health for {seconds:.0f} s", f"one within {self._healthy_within:.0f} s"
                 )
             if seconds > next_word:
-                self._say(f"  not healthy yet, {seconds:.0f} s: {_last_line(self.log_text())}")
+                self._say(f"  {seconds:3.0f} s, not healthy yet: {_last_line(self.log_text())}")
                 next_word += 10
             time.sleep(0.3)
 
@@ -198,5 +198,7 @@ def _ended(process: subprocess.Popen[bytes], patience: float) -> bool:
 
 
 def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:100] if lines else "no output so far"
+    """What a log says last, without the process, time and file in front of it."""
+    lines = [line.partition("] ")[2].strip() for line in text.splitlines() if "] " in line]
+    said = [line for line in lines if line]
+    return said[-1][:90] if said else "importing"

@@ -156,6 +156,8 @@ def test_cases_hold_what_their_names_say(family: str) -> None:
     adjacent = next(by_name["adjacent"].requests()).parts
     assert any(isinstance(left, Picture) and isinstance(right, Picture) for left, right in itertools.pairwise(adjacent))
     assert len({(item.width, item.height) for item in next(by_name["several_sizes"].requests()).items}) == 3
+    sizes = [(item.width, item.height) for item in next(by_name["interleaved_sizes"].requests()).items]
+    assert sizes[0] == sizes[2] != sizes[1]
     assert any(request.as_ids for request in by_name["token_ids"].requests())
 
 
