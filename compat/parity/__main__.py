@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     peers = options.peer.split(",")
     names = options.case.split(",") if options.case else CASE_NAMES
     for what, asked, known in (
-        ("families", options.family, families()),
+        ("families", options.family, families("image")),
         ("peers", peers, PEERS),
         ("cases", names, CASE_NAMES),
     ):
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error(f"found unknown {what} {', '.join(unknown)}; expected some of {', '.join(known)}")
 
     results = []
-    for result in run_all(options.family or families(), peers, names, jobs=options.jobs, say=_say):
+    for result in run_all(options.family or families("image"), peers, names, jobs=options.jobs, say=_say):
         results.append(result)
         _say(_line(result))
     if options.json:

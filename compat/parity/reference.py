@@ -53,7 +53,7 @@ def ask(family: str, requests: Iterable[Request]) -> dict[Request, Answer]:
 
     folder = checkpoint(family)
     processor = transformers.AutoProcessor.from_pretrained(folder)
-    model = transformers.AutoModelForImageTextToText.from_pretrained(
+    model = getattr(transformers, spec(family).model_class).from_pretrained(
         folder, dtype=torch.float32, attn_implementation=ATTENTION
     )
     model.eval()

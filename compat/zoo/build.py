@@ -46,6 +46,6 @@ def make_model(spec: Spec, tokenizer: "PreTrainedTokenizerFast") -> Any:
 
     config = getattr(transformers, spec.config_class)(**spec.config(tokenizer))
     torch.manual_seed(spec.seed)  # for buffers that a module draws at random
-    model = transformers.AutoModelForImageTextToText.from_config(config, dtype=torch.float32)
+    model = getattr(transformers, spec.model_class).from_config(config, dtype=torch.float32)
     randomise(model, seed=spec.seed, std=spec.std)
     return model.eval()

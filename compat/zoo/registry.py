@@ -24,9 +24,9 @@ def _specs() -> Mapping[str, Spec]:
     return dict(sorted(specs.items()))
 
 
-def families() -> tuple[str, ...]:
-    """The names of all families, sorted."""
-    return tuple(_specs())
+def families(modality: str | None = None) -> tuple[str, ...]:
+    """The names of all families, sorted; only those that take items of `modality` if one is named."""
+    return tuple(name for name, spec in _specs().items() if modality in (None, *spec.placeholders))
 
 
 def spec(family: str) -> Spec:

@@ -44,6 +44,8 @@ class Spec:
     """Arguments of a processor with small sizes around the tokenizer."""
     named_tokens: Mapping[str, str] = field(default_factory=dict)
     """Tokenizer attributes that the family's processor reads (`image_token` and the like), each a special token."""
+    model_class: str = "AutoModelForImageTextToText"
+    """Name of the auto class in transformers that knows the family's model with its head."""
     turns: Turns = Turns()
     bos: str | None = None
     """The token which the tokenizer puts before every text, where the family has one."""

@@ -127,6 +127,9 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
         yield name, f"served by {module}" if module else "unknown to vLLM"
 
 
+_UNITS = {"image": "pixels", "video": "pixels and frames", "audio": "samples"}
+
+
 def model_rows(path: str, model: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The table of one model's profile."""
     yield "model", path
@@ -142,9 +145,11 @@ def model_rows(path: str, model: Mapping[str, Any]) -> Iterator[tuple[str, str]]
             padded = "" if layout["exact"] else ", padded"
             where = f" along dimension {layout['dim']}{padded}" if layout["joining"] == "concatenated" else ""
             yield "", f"{field}: {layout['joining']}{where}"
-        if (largest := profile["largest"]) is not None:
-            width, height = largest["size"]
-            yield "", f"largest: {width} x {height}, {largest['embeddings']} embeddings in {largest['tokens']} tokens"
+        if profile["merges_text"]:
+            yield "", "the tokenizer merges text at an expansion's edges with the text beside it"
+        largest = profile["largest"]
+        size = f"{' x '.join(map(str, largest['size']))} {_UNITS[name]}"
+        yield "", f"largest: {size}, {largest['embeddings']} embeddings in {largest['tokens']} tokens"
         yield "", f"measured with {profile['probe_calls']} processor calls in {profile['probe_seconds']:.3f} s"
     for name, reason in model["refused"].items():
         yield name, f"refused: {reason}"

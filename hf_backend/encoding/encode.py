@@ -34,8 +34,12 @@ def encode(
     """
     embeddings: dict[int, torch.Tensor] = {}
     for indices in bucket([item.fields for item in items], layouts, joinable):
-        rows = run(join([items[index].fields for index in indices], layouts))
         counts = [items[index].num_embeds for index in indices]
+        if counts == [1] and joinable:
+            # Mistral3 squeezes what a call returns, and a single embedding then has no rows left to split: twice, it has.
+            rows = run(join([items[indices[0]].fields] * 2, layouts))[:1]
+        else:
+            rows = run(join([items[index].fields for index in indices], layouts))
         if rows.shape[0] != sum(counts):
             raise EncoderOutputError(
                 model_name,

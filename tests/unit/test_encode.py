@@ -64,6 +64,17 @@ def test_c8_stacked_items_share_a_call_with_their_size(sizes: list[tuple[int, in
     assert all((each == number).all() for number, each in enumerate(embeddings))
 
 
+def test_a_single_embedding_is_never_alone_in_a_call() -> None:
+    """Mistral3 squeezes a batch of one row into none and raises, in the engine's step."""
+
+    def run(fields: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        assert len(fields["rows"]) > 1
+        return fields["rows"]
+
+    (embeddings,) = encode([packed_item(5, 1)], PACKED, True, run, "test")
+    assert embeddings.tolist() == [[5.0, 5.0]]
+
+
 def test_items_that_do_not_join_are_encoded_one_by_one() -> None:
     encoder = Encoder()
     encode([packed_item(0, 2), packed_item(1, 2)], {}, False, encoder.packed, "test")

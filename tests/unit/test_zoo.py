@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForImageTextToText, AutoProcessor, AutoTokenizer
+import transformers
+from transformers import AutoProcessor, AutoTokenizer
 
 from compat.parity.cases import CASE_NAMES, Picture, Request, cases
 from compat.parity.compare import TOLERANCE
@@ -22,7 +23,7 @@ from compat.zoo.pictures import picture
 from compat.zoo.tokenizer import make_tokenizer
 
 ROOT = Path(__file__).parents[2]
-EVERY_FAMILY = pytest.mark.parametrize("family", families())
+EVERY_FAMILY = pytest.mark.parametrize("family", families("image"))
 
 WIDE, OTHER_WIDE, TALL = Picture(64, 48, 1), Picture(64, 48, 2), Picture(40, 72, 3)
 
@@ -86,7 +87,7 @@ def test_tokenizer_is_saved_whole(family: str) -> None:
 def test_weights_and_sizes(family: str) -> None:
     """float32, untied, small, a head size that vLLM's CPU attention takes, norms near their initial value."""
     folder = checkpoint(family)
-    model = AutoModelForImageTextToText.from_pretrained(folder)
+    model = getattr(transformers, spec(family).model_class).from_pretrained(folder)
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
     embedding, head = model.get_input_embeddings().weight, model.get_output_embeddings().weight
     assert embedding.data_ptr() != head.data_ptr()

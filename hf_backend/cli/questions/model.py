@@ -25,10 +25,7 @@ def model_profile(path: str) -> dict[str, Any]:
     if not type(info).__module__.startswith("hf_backend"):
         return {"error": f"{type(info).__module__}.{type(info).__name__} serves this model, not hf_backend."}
     profile = info.profile
-    largest: dict[str, Any] = {}
-    if "image" in profile.modalities:
-        image = info.largest_item("image", config.max_model_len)
-        largest["image"] = {"size": list(image.size), "tokens": image.num_tokens, "embeddings": image.num_embeds}
+    largest = {name: info.largest_item(name, config.max_model_len) for name in profile.modalities}
     return {
         "architecture": config.architecture,
         "max_model_len": config.max_model_len,
@@ -47,7 +44,12 @@ def model_profile(path: str) -> dict[str, Any]:
                 "joinable": one.joinable,
                 "probe_calls": one.probe_calls,
                 "probe_seconds": round(one.probe_seconds, 3),
-                "largest": largest.get(name),
+                "merges_text": one.merges_text,
+                "largest": {
+                    "size": list(largest[name].size),
+                    "tokens": largest[name].num_tokens,
+                    "embeddings": largest[name].num_embeds,
+                },
             }
             for name, one in profile.modalities.items()
         },
