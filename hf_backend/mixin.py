@@ -13,7 +13,7 @@ import torch
 
 from hf_backend import modalities
 from hf_backend.encoding.encode import encode
-from hf_backend.encoding.features import FeaturesMethod
+from hf_backend.encoding.encoder import Encoder
 from hf_backend.encoding.items import take_apart
 from hf_backend.language.positions import rope_positions
 from hf_backend.language.view import language_view
@@ -37,7 +37,7 @@ class GenericMultiModalMixin:
         info = MULTIMODAL_REGISTRY.get_processing_info(vllm_config.model_config)
         assert isinstance(info, ProcessingInfo)
         self._profile: ProcessorProfile = info.profile
-        self._features: dict[str, FeaturesMethod] = {}
+        self._encoders: dict[str, Encoder] = {}
         self._language_view: list[torch.nn.Module] = []
 
     def embed_multimodal(self, **kwargs: object) -> MultiModalEmbeddings:
@@ -50,20 +50,21 @@ class GenericMultiModalMixin:
                 given = [torch.as_tensor(item.fields[EMBEDS]) for item in items]
                 embeddings += [each.to(device, self.model_config.dtype) for each in given]
                 continue
-            profile, features = self._profile.modalities[modality], self._features_of(modality)
+            profile, encoder = self._profile.modalities[modality], self._encoder_of(modality)
             embeddings += encode(
                 items,
                 profile.layouts,
                 profile.joinable,
-                run=functools.partial(features, device=device),
+                run=functools.partial(encoder, device=device),
                 model_name=type(self.model).__name__,
             )
         return embeddings
 
-    def _features_of(self, modality: str) -> FeaturesMethod:
-        if modality not in self._features:
-            self._features[modality] = FeaturesMethod.of(self.model, modalities.get(modality))
-        return self._features[modality]
+    def _encoder_of(self, modality: str) -> Encoder:
+        if modality not in self._encoders:
+            profile = self._profile.modalities[modality]
+            self._encoders[modality] = Encoder(self.model, modalities.get(modality), profile)
+        return self._encoders[modality]
 
     def get_mrope_input_positions(
         self, input_tokens: Sequence[int], mm_features: Sequence[MultiModalFeatureSpec]

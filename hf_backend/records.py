@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 NUM_EMBEDS = "num_embeds"
 """Name of the field that carries each item's embedding count (int64, 0-d, on the CPU) to the encoding room."""
 
+EXPANSION = "expansion"
+"""Name of the field that carries an item's expansion, int64 [tokens], on the CPU."""
+
 EMBEDS = "embeds"
 """Name of the one other field of an item that was given as embeddings, [count, hidden size]."""
 

@@ -5,20 +5,16 @@ each item's own embedding count and a sum that doesn't fit is an error: nothing 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import torch
 
-from hf_backend.encoding.buckets import bucket, join
+from hf_backend.encoding.buckets import bucket
 from hf_backend.encoding.items import EncoderItem
 from hf_backend.errors import EncoderOutputError
 from hf_backend.records import FieldLayout
 
-if TYPE_CHECKING:
-    from hf_backend.records import FieldValue
-
-RunEncoder = Callable[[Mapping[str, "FieldValue"]], torch.Tensor]
-"""From one bucket's arguments to its embeddings, [rows, hidden size]."""
+RunEncoder = Callable[[Sequence[EncoderItem]], torch.Tensor]
+"""From one bucket's items to their embeddings, [rows, hidden size]."""
 
 
 def encode(
@@ -35,11 +31,9 @@ def encode(
     embeddings: dict[int, torch.Tensor] = {}
     for indices in bucket([item.fields for item in items], layouts, joinable):
         counts = [items[index].num_embeds for index in indices]
-        if counts == [1] and joinable:
-            # Mistral3 squeezes what a call returns, and a single embedding then has no rows left to split: twice, it has.
-            rows = run(join([items[indices[0]].fields] * 2, layouts))[:1]
-        else:
-            rows = run(join([items[index].fields for index in indices], layouts))
+        in_bucket = [items[index] for index in indices]
+        # Mistral3 squeezes what a call returns, and a single embedding then has no rows left to split: twice, it has.
+        rows = run(in_bucket * 2)[:1] if counts == [1] and joinable else run(in_bucket)
         if rows.shape[0] != sum(counts):
             raise EncoderOutputError(
                 model_name,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from hf_backend.errors import UnsupportedModelError
 from hf_backend.modalities import Modality
 
 if TYPE_CHECKING:
@@ -27,17 +26,13 @@ class FeaturesMethod:
     """Names of fields it is given."""
 
     @classmethod
-    def of(cls, model: torch.nn.Module, modality: Modality) -> "FeaturesMethod":
-        """Find it. Raises `UnsupportedModelError` where the HF model has none (Qwen2-Audio)."""
+    def of(cls, model: torch.nn.Module, modality: Modality) -> "FeaturesMethod | None":
+        """Find it; None where the HF model has none, or one that asks for more than an item (MusicFlamingo: the
+        prompt's ids)."""
         methods = (getattr(model, name, None) for name in modality.features_methods)
         method = next((method for method in methods if method is not None), None)
-        if method is None:
-            raise UnsupportedModelError(
-                type(model).__name__,
-                found=f"no {' or '.join(modality.features_methods)}",
-                expected="the method by which transformers runs a model's encoder and connector",
-                do="This model's encoder can't be called by itself in this transformers release.",
-            )
+        if method is None or "input_ids" in inspect.signature(method).parameters:
+            return None
         return cls(method, accepted=_accepted(method, model.forward))
 
     def __call__(self, fields: Mapping[str, "FieldValue"], device: torch.device) -> torch.Tensor:
@@ -73,9 +68,12 @@ def as_rows(output: Any) -> torch.Tensor:
     """Embeddings as [rows, hidden size], from whatever form a features method returns them in.
 
     transformers 5 returns an output object whose `pooler_output` is a tensor of two or more dimensions, or a sequence of
-    them, one an item or one a tile; rows are in item order in every form. Raises `ValueError` for anything else.
+    them, one an item or one a tile; the Omni models' audio leaves it out and means `last_hidden_state`. Rows are in item
+    order in every form. Raises `ValueError` for anything else.
     """
     pooled = getattr(output, "pooler_output", output)
+    if pooled is None:
+        pooled = getattr(output, "last_hidden_state", None)
     if isinstance(pooled, torch.Tensor) and pooled.ndim >= 2:
         return pooled.reshape(-1, pooled.shape[-1])
     if isinstance(pooled, (list, tuple)) and pooled:

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hf_backend.records import NUM_EMBEDS, wire_name
+from hf_backend.records import EXPANSION, NUM_EMBEDS, wire_name
 
 if TYPE_CHECKING:
+    import torch
+
     from hf_backend.records import FieldValue
 
 
@@ -20,6 +22,8 @@ class EncoderItem:
 
     fields: Mapping[str, "FieldValue"]
     num_embeds: int
+    expansion: "torch.Tensor"
+    """int64 [tokens]."""
 
 
 def take_apart(kwargs: Mapping[str, Any], modalities: Iterable[str]) -> dict[str, list[EncoderItem]]:
@@ -34,10 +38,11 @@ def _items(kwargs: Mapping[str, Any], modality: str) -> list[EncoderItem]:
     prefix = wire_name(modality, "")
     fields = {wire.removeprefix(prefix): value for wire, value in kwargs.items() if wire.startswith(prefix)}
     counts: Sequence[Any] = fields.pop(NUM_EMBEDS)
+    expansions: Sequence[Any] = fields.pop(EXPANSION)
     for name, value in fields.items():
         if len(value) != len(counts):
             raise ValueError(f"`{name}` has {len(value)} entries for {len(counts)} {modality} items")
     return [
-        EncoderItem({name: value[index] for name, value in fields.items()}, int(count))
+        EncoderItem({name: value[index] for name, value in fields.items()}, int(count), expansions[index])
         for index, count in enumerate(counts)
     ]

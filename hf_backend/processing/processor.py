@@ -18,7 +18,7 @@ from hf_backend.probe.oracle import is_text_of
 from hf_backend.processing.embeddings import item_of_embeddings
 from hf_backend.processing.info import ProcessingInfo
 from hf_backend.processing.refusals import check_counts
-from hf_backend.records import EMBEDS, NUM_EMBEDS, Item, wire_name
+from hf_backend.records import EMBEDS, EXPANSION, NUM_EMBEDS, Item, wire_name
 from hf_backend.upstream import (
     BaseMultiModalProcessor,
     MultiModalDataItems,
@@ -33,9 +33,6 @@ from hf_backend.upstream import (
     ResolvedPromptUpdate,
     TimingContext,
 )
-
-EXPANSION = "expansion"
-"""Field that carries an item's expansion from the HF call to the prompt updates; it never leaves this room."""
 
 
 class Processor(BaseMultiModalProcessor[ProcessingInfo]):
@@ -128,8 +125,7 @@ class Processor(BaseMultiModalProcessor[ProcessingInfo]):
         updates: list[PromptUpdate] = []
         for modality, items in out_mm_kwargs.items():
             profile = self.info.modality_profile(modality)
-            # Popped: the updates made of them are cached beside the item, and the model has no use for them.
-            expansions = [item.pop(wire_name(modality, EXPANSION)).data.tolist() for item in items]
+            expansions = [item[wire_name(modality, EXPANSION)].data.tolist() for item in items]
             details = [
                 PromptUpdateDetails.select_token_ids(expansion, sorted(profile.embed_ids)) for expansion in expansions
             ]

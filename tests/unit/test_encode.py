@@ -1,6 +1,6 @@
 """Buckets, joining and the exact split: order in is order out (C8), whatever shares a call."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import pytest
 import torch
@@ -11,8 +11,9 @@ from hf_backend.encoding.buckets import bucket, join
 from hf_backend.encoding.encode import encode
 from hf_backend.encoding.items import EncoderItem, take_apart
 from hf_backend.errors import EncoderOutputError
-from hf_backend.records import NUM_EMBEDS, FieldLayout, Joining, wire_name
+from hf_backend.records import EXPANSION, NUM_EMBEDS, FieldLayout, Joining, wire_name
 
+IDS = torch.tensor([7])
 PACKED = {"rows": FieldLayout(Joining.CONCATENATED, 0), "grid": FieldLayout(Joining.CONCATENATED, 0)}
 STACKED = {"pixels": FieldLayout(Joining.CONCATENATED, 0)}
 TILED = {"pixels": FieldLayout(Joining.CONCATENATED, 1)}
@@ -20,12 +21,12 @@ TILED = {"pixels": FieldLayout(Joining.CONCATENATED, 1)}
 
 def packed_item(number: int, rows: int) -> EncoderItem:
     """Qwen2-VL's form: [rows, width] and one grid row; every row says whose it is."""
-    return EncoderItem({"rows": torch.full((rows, 2), float(number)), "grid": torch.tensor([[1, 1, rows]])}, rows)
+    return EncoderItem({"rows": torch.full((rows, 2), float(number)), "grid": torch.tensor([[1, 1, rows]])}, rows, IDS)
 
 
 def stacked_item(number: int, height: int, width: int) -> EncoderItem:
     """Pixtral's form: [1, 3, height, width]; an embedding for each pixel."""
-    return EncoderItem({"pixels": torch.full((1, 3, height, width), float(number))}, height * width)
+    return EncoderItem({"pixels": torch.full((1, 3, height, width), float(number))}, height * width, IDS)
 
 
 class Encoder:
@@ -34,13 +35,15 @@ class Encoder:
     def __init__(self) -> None:
         self.calls = 0
 
-    def packed(self, fields: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    def packed(self, items: Sequence[EncoderItem]) -> torch.Tensor:
         self.calls += 1
+        fields = join([item.fields for item in items], PACKED)
         assert fields["grid"].prod(-1).sum() == len(fields["rows"])
         return fields["rows"]
 
-    def stacked(self, fields: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    def stacked(self, items: Sequence[EncoderItem]) -> torch.Tensor:
         self.calls += 1
+        fields = join([item.fields for item in items], STACKED)
         return fields["pixels"].permute(0, 2, 3, 1).reshape(-1, 3)
 
 
@@ -67,9 +70,9 @@ def test_c8_stacked_items_share_a_call_with_their_size(sizes: list[tuple[int, in
 def test_a_single_embedding_is_never_alone_in_a_call() -> None:
     """Mistral3 squeezes a batch of one row into none and raises, in the engine's step."""
 
-    def run(fields: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        assert len(fields["rows"]) > 1
-        return fields["rows"]
+    def run(items: Sequence[EncoderItem]) -> torch.Tensor:
+        assert len(items) > 1
+        return join([item.fields for item in items], PACKED)["rows"]
 
     (embeddings,) = encode([packed_item(5, 1)], PACKED, True, run, "test")
     assert embeddings.tolist() == [[5.0, 5.0]]
@@ -77,7 +80,7 @@ def test_a_single_embedding_is_never_alone_in_a_call() -> None:
 
 def test_items_that_do_not_join_are_encoded_one_by_one() -> None:
     encoder = Encoder()
-    encode([packed_item(0, 2), packed_item(1, 2)], {}, False, encoder.packed, "test")
+    encode([packed_item(0, 2), packed_item(1, 2)], PACKED, False, encoder.packed, "test")
     assert encoder.calls == 2
 
 
@@ -99,7 +102,7 @@ def test_constant_fields_part_buckets_by_value() -> None:
 def test_a_count_that_does_not_fit_is_an_error_that_says_so(found: int) -> None:
     """Never padded or cut: embeddings would be taken for another item's."""
     with pytest.raises(EncoderOutputError, match=rf"TinyModel: found {found} embeddings .* expected 5"):
-        encode([packed_item(0, 2), packed_item(1, 3)], PACKED, True, lambda fields: torch.zeros(found, 2), "TinyModel")
+        encode([packed_item(0, 2), packed_item(1, 3)], PACKED, True, lambda items: torch.zeros(found, 2), "TinyModel")
 
 
 @pytest.mark.parametrize("sizes", [[3], [3, 3], [3, 5]], ids=["one", "equal sizes", "unequal sizes"])
@@ -107,7 +110,11 @@ def test_items_come_apart_as_they_were_batched(sizes: list[int]) -> None:
     """vLLM stacks items that agree in shape and hands on a list of those that don't."""
     rows = [torch.randn(size, 2) for size in sizes]
     batched = torch.stack(rows) if len(set(sizes)) == 1 else rows
-    kwargs = {wire_name("image", "rows"): batched, wire_name("image", NUM_EMBEDS): torch.tensor(sizes)}
+    kwargs = {
+        wire_name("image", "rows"): batched,
+        wire_name("image", NUM_EMBEDS): torch.tensor(sizes),
+        wire_name("image", EXPANSION): [IDS] * len(sizes),
+    }
     (items,) = take_apart(kwargs, ["image", "audio"]).values()
     assert [item.num_embeds for item in items] == sizes
     assert all(torch.equal(item.fields["rows"], each) for item, each in zip(items, rows, strict=True))
@@ -115,4 +122,7 @@ def test_items_come_apart_as_they_were_batched(sizes: list[int]) -> None:
 
 def test_fields_of_another_length_are_refused() -> None:
     with pytest.raises(ValueError, match="`rows` has 1 entries for 2 image items"):
-        take_apart({"image.rows": [torch.zeros(1)], "image.num_embeds": torch.tensor([1, 1])}, ["image"])
+        take_apart(
+            {"image.rows": [torch.zeros(1)], "image.num_embeds": torch.tensor([1, 1]), "image.expansion": [IDS, IDS]},
+            ["image"],
+        )

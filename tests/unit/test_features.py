@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from hf_backend.encoding.features import FeaturesMethod, as_rows
-from hf_backend.errors import UnsupportedModelError
 from hf_backend.modalities import IMAGE
 
 ROWS = torch.arange(12.0).reshape(6, 2)
@@ -49,6 +48,7 @@ class Model(torch.nn.Module):
 def test_a_method_is_given_what_it_or_the_forward_names() -> None:
     model = Model()
     method = FeaturesMethod.of(model, IMAGE)
+    assert method is not None
     fields = {
         "pixel_values": ROWS,
         "image_sizes": torch.tensor([[1, 2]]),
@@ -59,6 +59,17 @@ def test_a_method_is_given_what_it_or_the_forward_names() -> None:
     assert model.seen.keys() == {"image_grid_thw", "image_sizes", "return_dict"}
 
 
-def test_a_model_without_the_method_is_refused_by_name() -> None:
-    with pytest.raises(UnsupportedModelError, match="Linear: found no get_image_features"):
-        FeaturesMethod.of(torch.nn.Linear(1, 1), IMAGE)
+def test_the_omni_models_mean_their_last_hidden_state() -> None:
+    assert torch.equal(as_rows(SimpleNamespace(pooler_output=None, last_hidden_state=ROWS)), ROWS)
+
+
+class NeedsThePrompt(torch.nn.Module):
+    """MusicFlamingo's method takes the prompt's ids too."""
+
+    def get_image_features(self, pixel_values, input_ids):  # type: ignore[no-untyped-def]
+        raise AssertionError
+
+
+@pytest.mark.parametrize("model", [torch.nn.Linear(1, 1), NeedsThePrompt()])
+def test_a_model_without_a_method_for_items_alone(model: torch.nn.Module) -> None:
+    assert FeaturesMethod.of(model, IMAGE) is None

@@ -94,7 +94,7 @@ def test_weights_and_sizes(family: str) -> None:
     text = model.config.get_text_config()
     head_size = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
     assert head_size % 32 == 0
-    assert text.num_hidden_layers == 2
+    assert 2 <= text.num_hidden_layers <= 6  # more than two where features of several tower layers go to one each
     assert sum(parameter.numel() for parameter in model.parameters()) < 1_000_000
     norms = {
         name: parameter
@@ -103,7 +103,8 @@ def test_weights_and_sizes(family: str) -> None:
     }
     assert norms
     for name, parameter in norms.items():
-        assert 0.9 < parameter.mean().item() < 1.1, name
+        mean = parameter.mean().item()
+        assert min(abs(mean - 1), abs(mean)) < 0.1, name  # near 0 where the model adds the 1 itself, as Gemma's does
     assert model.generation_config.eos_token_id is None
 
 

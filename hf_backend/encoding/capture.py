@@ -1,0 +1,117 @@
+"""An item's embeddings as the HF model's own forward makes them.
+
+Takes a model and one bucket's arguments with the items' expansions; gives the rows that the forward puts into the prompt.
+For models that have no features method (Qwen2-Audio keeps its features inside the forward), and for those whose forward
+does more with features than hand them on (Gemma3n fills up to 188 rows, Gemma4 drops padding by a mask). The forward runs
+up to the call of its text model, which is intercepted: nothing of the text model is computed.
+"""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from hf_backend.errors import UnsupportedModelError
+from hf_backend.modalities import Modality
+
+if TYPE_CHECKING:
+    from hf_backend.records import FieldValue
+
+
+class _Reached(Exception):
+    """The forward has reached its text model; carries what the text model was to be given."""
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        super().__init__()
+        self.arguments = arguments
+
+
+class _Stand(torch.nn.Module):
+    """Stands where the text model stands while a forward is captured; everything but a call goes to the text model."""
+
+    def __init__(self, text_model: torch.nn.Module) -> None:
+        super().__init__()
+        # In a tuple: a module as attribute would become a child and be walked twice.
+        self._stands_for = (text_model,)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_stands_for"][0], name)
+
+    def forward(self, *args: Any, **kwargs: Any) -> None:
+        """Hand what was given to whoever captures."""
+        raise _Reached(kwargs)
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedForward:
+    """The forward of one model, up to its text model."""
+
+    model: torch.nn.Module
+    parent: torch.nn.Module
+    """The module whose child `name` is the text model."""
+    name: str
+    modality: Modality
+    accepted: frozenset[str]
+
+    @classmethod
+    def of(cls, model: Any, modality: Modality) -> "CapturedForward":
+        """Find the text model. Raises `UnsupportedModelError` where the model is its own text model."""
+        text_model = model.get_decoder()
+        for qualified, module in model.named_modules():
+            if module is text_model and qualified:
+                parent, _, name = qualified.rpartition(".")
+                accepted = frozenset(inspect.signature(model.forward).parameters)
+                return cls(model, model.get_submodule(parent), name, modality, accepted)
+        raise UnsupportedModelError(
+            type(model).__name__,
+            found="no text model apart from the model itself",
+            expected=f"one of {', '.join(modality.features_methods)}, or a text model that its forward calls",
+            do="This model's encoder can't be called by itself.",
+        )
+
+    def __call__(
+        self, fields: Mapping[str, "FieldValue"], expansion: torch.Tensor, is_embed: torch.Tensor, device: torch.device
+    ) -> torch.Tensor:
+        """Embeddings of one bucket, [rows, hidden size].
+
+        `expansion`, int64 [tokens], holds the expansions of the bucket's items one after the other, `is_embed`, bool
+        [tokens], says which of them embeddings replace.
+        """
+        arguments: dict[str, Any] = {
+            name: value.to(device) if isinstance(value, torch.Tensor) else [part.to(device) for part in value]
+            for name, value in fields.items()
+            if name in self.accepted
+        }
+        ids = expansion.to(device)[None]
+        arguments |= {"input_ids": ids, "use_cache": False}
+        if "position_ids" in self.accepted:
+            # Given, so that the forward doesn't work out M-RoPE positions for a prompt that isn't one.
+            arguments["position_ids"] = torch.arange(ids.shape[1], device=device)[None]
+        if "mm_token_type_ids" in self.accepted:
+            arguments["mm_token_type_ids"] = is_embed.to(device)[None].int() * self.modality.token_type_id
+        with self._intercepted():
+            try:
+                self.model(**arguments)
+            except _Reached as reached:
+                return self._rows(reached.arguments, is_embed)
+        raise RuntimeError(f"{type(self.model).__name__} returned without calling its text model `{self.name}`")
+
+    def _rows(self, arguments: Mapping[str, Any], is_embed: torch.Tensor) -> torch.Tensor:
+        embeddings: torch.Tensor = arguments["inputs_embeds"]
+        return embeddings[0][is_embed.to(embeddings.device)]
+
+    @contextmanager
+    def _intercepted(self) -> Iterator[None]:
+        """Put a stand in the text model's place. By the registry of children: vLLM replaces the call of a compiled text
+        model's class, which goes past hooks."""
+        children = self.parent._modules
+        text_model = children[self.name]
+        assert text_model is not None
+        children[self.name] = _Stand(text_model)
+        try:
+            yield
+        finally:
+            children[self.name] = text_model
