@@ -4,6 +4,7 @@ Takes a spec and a folder; gives the folder with config, weights, tokenizer, pro
 config. Not for finding a checkpoint made before (`compat.zoo.store`).
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +37,22 @@ def build(family: str, folder: Path) -> Path:
 
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
+    rename_weights(folder / "model.safetensors", spec.hub_prefixes)
     processor.save_pretrained(folder)
     return folder
+
+
+def rename_weights(file: Path, prefixes: Mapping[str, str]) -> None:
+    """Replace the first of `prefixes` that a weight's name in `file` starts with; `file` is written again if one does."""
+    from safetensors.torch import load_file, save_file
+
+    def renamed(name: str) -> str:
+        found = next((prefix for prefix in prefixes if name.startswith(prefix)), "")
+        return prefixes.get(found, "") + name.removeprefix(found)
+
+    if prefixes:
+        weights = {renamed(name): weight for name, weight in load_file(file).items()}
+        save_file(weights, file, metadata={"format": "pt"})
 
 
 def make_model(spec: Spec, tokenizer: "PreTrainedTokenizerFast") -> Any:

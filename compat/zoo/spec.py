@@ -46,6 +46,9 @@ class Spec:
     """Tokenizer attributes that the family's processor reads (`image_token` and the like), each a special token."""
     model_class: str = "AutoModelForImageTextToText"
     """Name of the auto class in transformers that knows the family's model with its head."""
+    hub_prefixes: Mapping[str, str] = field(default_factory=dict)
+    """Prefix of a weight's name as transformers saves it to the one that the family's checkpoints on the hub have, where
+    these differ."""
     turns: Turns = Turns()
     bos: str | None = None
     """The token which the tokenizer puts before every text, where the family has one."""

@@ -18,6 +18,8 @@ MEL_BINS = 16
 WINDOW_SECONDS = 2
 POSITIONS = WINDOW_SECONDS * 50
 """Encoder positions of one window: frames of 10 ms, halved by a convolution."""
+HUB_PREFIXES = {"language_model.model.model.": "language_model.model."}
+"""transformers 5.19 applies one of its own renamings twice when it saves these models."""
 SEQ2SEQ, MULTIMODAL = "AutoModelForSeq2SeqLM", "AutoModelForMultimodalLM"
 
 
@@ -93,6 +95,7 @@ SPECS = (
         processor_class="AudioFlamingo3Processor",
         processor=_processor,
         model_class=SEQ2SEQ,
+        hub_prefixes=HUB_PREFIXES,
     ),
     Spec(
         name="glmasr",
@@ -103,6 +106,7 @@ SPECS = (
         processor_class="GlmAsrProcessor",
         processor=_processor,
         model_class=MULTIMODAL,
+        hub_prefixes=HUB_PREFIXES,
         turns=Turns(user="<|user|>\n", user_end="", assistant="<|assistant|>\n", assistant_end=""),
     ),
     Spec(
@@ -114,5 +118,6 @@ SPECS = (
         processor_class="Qwen2AudioProcessor",
         processor=_processor,
         model_class=MULTIMODAL,
+        hub_prefixes=HUB_PREFIXES,
     ),
 )

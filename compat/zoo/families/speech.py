@@ -5,7 +5,7 @@ Gives `SPECS`. Not for windows of a fixed length (`compat.zoo.families.audio`).
 
 from typing import TYPE_CHECKING, Any
 
-from compat.zoo.families.audio import MEL_BINS, MULTIMODAL
+from compat.zoo.families.audio import HUB_PREFIXES, MULTIMODAL
 from compat.zoo.sizes import TOWER_HEADS, TOWER_HIDDEN, TOWER_LAYERS, text_sizes
 from compat.zoo.spec import Spec, Turns
 from compat.zoo.tokenizer import token_id
@@ -14,6 +14,8 @@ from compat.zoo.untyped import transformers
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
+GRANITE_MEL_BINS = 80
+"""The extractor's default, which it does not save."""
 BLOCK, RATE = 15, 5
 """Granite's connector makes one embedding of each `RATE` frames, in blocks of `BLOCK`."""
 
@@ -23,7 +25,7 @@ def _granite_speech(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
         "text_config": {"model_type": "granite", **text_sizes(tokenizer)},
         "encoder_config": {
             # Two mel frames are stacked.
-            "input_dim": 2 * MEL_BINS,
+            "input_dim": 2 * GRANITE_MEL_BINS,
             "num_layers": TOWER_LAYERS,
             "hidden_dim": TOWER_HIDDEN,
             "feedforward_mult": 2,
@@ -54,7 +56,7 @@ def _granite_speech(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
 def _granite_speech_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     return {
         "audio_processor": transformers.GraniteSpeechFeatureExtractor(
-            n_mels=MEL_BINS, projector_window_size=BLOCK, projector_downsample_rate=RATE
+            projector_window_size=BLOCK, projector_downsample_rate=RATE
         ),
         "tokenizer": tokenizer,
     }
@@ -70,6 +72,7 @@ SPECS = (
         processor_class="GraniteSpeechProcessor",
         processor=_granite_speech_processor,
         model_class=MULTIMODAL,
+        hub_prefixes=HUB_PREFIXES,
         turns=Turns(
             user="<|start_of_role|>user<|end_of_role|>",
             user_end="\n",
