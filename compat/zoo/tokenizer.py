@@ -25,10 +25,12 @@ CORPUS = (
     "USER: Describe the image. ASSISTANT: The image shows a small red square beside a large blue circle.",
     "user\nassistant\nsystem\nUser: Assistant: User:\nAssistant:\n",
     # A run of newlines is one token in the tokenizers of Llama 3 and Gemma, also where it ends a text: Idefics3 and
-    # Gemma 3 put newlines at the edges of an expansion, where they merge.
+    # Gemma 3 put newlines at the edges of an expansion, where they merge,
+    # with those of the text beside it as well.
     "One line.\nAnother line.\n\n",
     "And then\n\n",
     "then again\n\n",
+    *("Then three.\n\n\n",) * 4,
 )
 """What the merges are learned from."""
 

@@ -1,6 +1,7 @@
-"""Mistral 3: Pixtral's tower over pictures of any size, patches merged 2 x 2.
+"""Mistral 3 and Pixtral: Pixtral's tower over pictures of any size, patches merged 2 x 2 by the first only.
 
-Gives `SPECS`. An expansion has a separator after each row of embeddings, and joint calls pad pictures to the largest.
+Gives `SPECS`. Pixtral is LLaVA to transformers but for its tower and its processor. An expansion has a separator after
+each row of embeddings, and joint calls pad pictures to the largest.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,27 @@ def _mistral3_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     }
 
 
+def _pixtral(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    return {
+        "text_config": {"model_type": "mistral", "sliding_window": None, **text_sizes_with_head(tokenizer)},
+        "vision_config": {"model_type": "pixtral", **tower_sizes(image_size=LONGEST_EDGE)},
+        "image_token_index": token_id(tokenizer, IMAGE),
+        "vision_feature_select_strategy": "full",
+        "vision_feature_layer": -1,
+        "tie_word_embeddings": False,
+    }
+
+
+def _pixtral_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    return {
+        "image_processor": transformers.PixtralImageProcessor(
+            patch_size={"height": PATCH, "width": PATCH}, size={"longest_edge": LONGEST_EDGE // 2}
+        ),
+        "tokenizer": tokenizer,
+        "patch_size": PATCH,
+    }
+
+
 SPECS = (
     Spec(
         name="mistral3",
@@ -51,5 +73,16 @@ SPECS = (
         bos="<s>",
         # transformers' `get_image_features` squeezes away the only row of a picture with one embedding, then fails.
         smallest_picture=(2 * PATCH + 5, 5),
+    ),
+    Spec(
+        name="pixtral",
+        placeholders={"image": IMAGE},
+        special_tokens=("</s>", "[INST]", "[/INST]", IMAGE, BREAK, END),
+        config_class="LlavaConfig",
+        config=_pixtral,
+        processor_class="PixtralProcessor",
+        processor=_pixtral_processor,
+        turns=Turns(user="[INST]", user_end="[/INST]", assistant="", assistant_end="</s>"),
+        bos="<s>",
     ),
 )

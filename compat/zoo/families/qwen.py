@@ -1,6 +1,6 @@
 """Qwen2-VL and Qwen2.5-VL: towers over patches of a picture of any size, M-RoPE.
 
-Gives `SPECS`. Not for later Qwen families with deepstack.
+Gives `SPECS`. For Qwen3-VL, which adds deepstack, see `compat.zoo.families.qwen3`.
 """
 
 from typing import TYPE_CHECKING, Any
