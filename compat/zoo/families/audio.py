@@ -1,4 +1,4 @@
-"""Speech models over a Whisper-like window of fixed length: Audio Flamingo 3, GLM-ASR, Qwen2-Audio.
+"""Speech models over a Whisper-like window of fixed length: Audio Flamingo 3, Music Flamingo, GLM-ASR, Qwen2-Audio.
 
 Gives `SPECS`. The window is two seconds in place of thirty, so that tests with longer clips stay quick. Not for models
 whose extractor takes clips of any length (`compat.zoo.families.speech`).
@@ -45,6 +45,7 @@ def _audioflamingo3(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     return {
         "text_config": {"model_type": "qwen2", **text_sizes(tokenizer)},
         "audio_config": {
+            "model_type": "audioflamingo3_encoder",
             "num_mel_bins": MEL_BINS,
             "hidden_size": TOWER_HIDDEN,
             "intermediate_size": 2 * TOWER_HIDDEN,
@@ -53,6 +54,14 @@ def _audioflamingo3(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
             "max_source_positions": POSITIONS,
         },
         "audio_token_id": token_id(tokenizer, "<sound>"),
+    }
+
+
+def _musicflamingo(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    return {
+        **_audioflamingo3(tokenizer),
+        "audio_bos_token_id": token_id(tokenizer, "<|sound_bos|>"),
+        "audio_eos_token_id": token_id(tokenizer, "<|sound_eos|>"),
     }
 
 
@@ -93,6 +102,17 @@ SPECS = (
         config_class="AudioFlamingo3Config",
         config=_audioflamingo3,
         processor_class="AudioFlamingo3Processor",
+        processor=_processor,
+        model_class=SEQ2SEQ,
+        hub_prefixes=HUB_PREFIXES,
+    ),
+    Spec(
+        name="musicflamingo",
+        placeholders={"audio": "<sound>"},
+        special_tokens=("<|im_start|>", "<|im_end|>", "<|sound_bos|>", "<|sound_eos|>", "<sound>"),
+        config_class="MusicFlamingoConfig",
+        config=_musicflamingo,
+        processor_class="MusicFlamingoProcessor",
         processor=_processor,
         model_class=SEQ2SEQ,
         hub_prefixes=HUB_PREFIXES,

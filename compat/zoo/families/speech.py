@@ -1,12 +1,12 @@
-"""Speech models whose extractor takes clips of any length: Granite Speech.
+"""Speech models whose extractor takes clips of any length: Granite Speech, Fun-ASR-Nano, VibeVoice-ASR.
 
 Gives `SPECS`. Not for windows of a fixed length (`compat.zoo.families.audio`).
 """
 
 from typing import TYPE_CHECKING, Any
 
-from compat.zoo.families.audio import HUB_PREFIXES, MULTIMODAL
-from compat.zoo.sizes import TOWER_HEADS, TOWER_HIDDEN, TOWER_LAYERS, text_sizes
+from compat.zoo.families.audio import HUB_PREFIXES, MEL_BINS, MULTIMODAL
+from compat.zoo.sizes import HIDDEN, TOWER_HEADS, TOWER_HIDDEN, TOWER_LAYERS, text_sizes, text_sizes_with_head
 from compat.zoo.spec import Spec, Turns
 from compat.zoo.tokenizer import token_id
 from compat.zoo.untyped import transformers
@@ -62,7 +62,80 @@ def _granite_speech_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str,
     }
 
 
+def _fun_asr_nano(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    return {
+        "text_config": {"model_type": "qwen3", **text_sizes_with_head(tokenizer)},
+        "audio_config": {
+            "num_mel_bins": MEL_BINS,
+            "hidden_size": TOWER_HIDDEN,
+            "num_attention_heads": TOWER_HEADS,
+            "intermediate_size": 2 * TOWER_HIDDEN,
+            # The last is there for timestamps.
+            "num_hidden_layers": TOWER_LAYERS + 1,
+            "num_timestamp_prediction_layers": 1,
+            "fsmn_kernel_size": 5,
+        },
+        "adaptor_config": {
+            "hidden_size": HIDDEN,
+            "num_attention_heads": TOWER_HEADS,
+            "intermediate_size": HIDDEN // 4,
+            "num_hidden_layers": 1,
+            "projector_hidden_size": 2 * TOWER_HIDDEN,
+        },
+        "audio_token_id": token_id(tokenizer, "<|object_ref_start|>"),
+        "tie_word_embeddings": False,
+    }
+
+
+def _fun_asr_nano_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    return {
+        "feature_extractor": transformers.FunAsrNanoFeatureExtractor(feature_size=MEL_BINS),
+        "tokenizer": tokenizer,
+    }
+
+
+def _vibevoice_asr(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    # The ratios' product, 3200 samples an embedding, stands in the processor; filters double with each.
+    encoder = {"num_filters": 2, "depths": [1] * 7, "downsampling_ratios": [2, 2, 4, 5, 5, 8], "kernel_size": 3}
+    return {
+        "text_config": {"model_type": "qwen2", **text_sizes(tokenizer)},
+        # Real checkpoints add noise to these latents, new with each call: no two answers could be compared.
+        "acoustic_tokenizer_encoder_config": {"hidden_size": 16, "vae_std": 0.0, **encoder},
+        "semantic_tokenizer_encoder_config": {"hidden_size": 24, **encoder},
+        "audio_token_id": token_id(tokenizer, "<|box_start|>"),
+        "audio_bos_token_id": token_id(tokenizer, "<|object_ref_start|>"),
+        "audio_eos_token_id": token_id(tokenizer, "<|object_ref_end|>"),
+        # One second, so that longer clips are encoded in chunks.
+        "acoustic_tokenizer_chunk_size": 8 * 3200,
+    }
+
+
+def _vibevoice_asr_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    return {"feature_extractor": transformers.VibeVoiceAcousticTokenizerFeatureExtractor(), "tokenizer": tokenizer}
+
+
 SPECS = (
+    Spec(
+        name="fun_asr_nano",
+        placeholders={"audio": "<|object_ref_start|>"},
+        special_tokens=("<|im_start|>", "<|im_end|>", "<|object_ref_start|>"),
+        config_class="FunAsrNanoConfig",
+        config=_fun_asr_nano,
+        processor_class="FunAsrNanoProcessor",
+        processor=_fun_asr_nano_processor,
+        model_class=MULTIMODAL,
+    ),
+    Spec(
+        name="vibevoice_asr",
+        placeholders={"audio": "<|object_ref_start|><|box_start|><|object_ref_end|>"},
+        special_tokens=("<|im_start|>", "<|im_end|>", "<|object_ref_start|>", "<|box_start|>", "<|object_ref_end|>"),
+        config_class="VibeVoiceAsrConfig",
+        config=_vibevoice_asr,
+        processor_class="VibeVoiceAsrProcessor",
+        processor=_vibevoice_asr_processor,
+        model_class=MULTIMODAL,
+        hub_prefixes=HUB_PREFIXES,
+    ),
     Spec(
         name="granite_speech",
         placeholders={"audio": "<|audio|>"},
