@@ -199,6 +199,6 @@ def _ended(process: subprocess.Popen[bytes], patience: float) -> bool:
 
 def _last_line(text: str) -> str:
     """What a log says last, without the process, time and file in front of it."""
-    lines = [line.partition("] ")[2].strip() for line in text.splitlines() if "] " in line]
+    lines = [line.partition("] ")[2].strip() for line in text.splitlines() if " INFO " in line]
     said = [line for line in lines if line]
     return said[-1][:90] if said else "importing"
