@@ -141,11 +141,11 @@ def _read(
         say(f"  healthy at {serving.url}")
         for line in plugin_lines or ["NOT FOUND: the plug-in's line isn't in the log; `hf-backend doctor` says why."]:
             say(f"  {line.strip()}")
-        asked = client.Client(serving.url)
-        answers = timed(
-            f"reading {total} prompts through the server, {client.AT_ONCE} at a time",
-            lambda: {name: asked.read_all(own, _progress(say, name)) for name, own in readings.items()},
-        )
+        with client.Client(serving.url) as asked:
+            answers = timed(
+                f"reading {total} prompts through the server, {client.AT_ONCE} at a time",
+                lambda: {name: asked.read_all(own, _progress(say, name)) for name, own in readings.items()},
+            )
         results = [report.Result(name, own, answers[name], expected[name]) for name, own in readings.items()]
         status = show(args, results, plugin_lines, seconds, say)
         if args.keep_serving:

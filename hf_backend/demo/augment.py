@@ -11,7 +11,7 @@ import torch
 
 from hf_backend.demo import digits, recipe
 
-TURN_BY, SCALE_BY, SHIFT_BY, NOISE = 0.22, 0.15, 0.12, 0.06
+TURN_BY, SCALE_BY, SHIFT_BY, NOISE = 0.2, 0.12, 0.09, 0.04
 """Largest rotation in radians, change of scale, shift as a share of the side, and standard deviation of the noise."""
 
 IGNORED = -100

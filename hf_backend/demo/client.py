@@ -19,7 +19,7 @@ REQUEST_WITHIN = 60.0
 
 
 class Client:
-    """Asks one server. Greedy, so that the same picture always gets the same answer."""
+    """Asks one server. Greedy, so that the same picture always gets the same answer. Use as a context manager, or close."""
 
     def __init__(self, url: str, model: str = MODEL_NAME) -> None:
         """`url`: the server's base address without a path."""
@@ -35,6 +35,16 @@ class Client:
             http_client=httpx.Client(trust_env=False, timeout=REQUEST_WITHIN),
         )
         self.model = model
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.openai.close()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def chat(self, messages: Sequence[Any], **options: Any) -> str:
         """The answer to a chat. Raises `openai.APIError`, an `openai.BadRequestError` when the server refuses."""

@@ -17,7 +17,7 @@ SHADES = " .:-=+*#%@"
 ROWS = 8
 """Rows of characters a picture; columns are twice as many for a square one, because characters are twice as high as wide."""
 
-SHEET_COLUMNS, CELL_WIDTH, CELL_HEIGHT = 5, 170, 96
+SHEET_COLUMNS, CELL_WIDTH, CELL_HEIGHT = 10, 170, 88
 """Of the contact sheet; pixels."""
 
 

@@ -28,15 +28,15 @@ SEQUENCES = 200
 class Plan:
     """One training run."""
 
-    steps: int = 2000
+    steps: int = 2200
     pictures: int = 48
     """Pictures a step, in prompts of one, two or three."""
-    alone: float = 0.2
+    alone: float = 0.15
     """Share of the steps, at the start, whose prompts hold one picture: reading is learned first, keeping order next."""
     learning_rate: float = 1.5e-3
     warm_up: int = 60
     weight_decay: float = 0.05
-    average: float = 0.99
+    average: float = 0.995
     """Share of the running average of the weights that a step keeps; the average is what is saved."""
     seed: int = 0
     threads: int = 1

@@ -14,7 +14,7 @@ pytest.importorskip("sklearn", reason="the demo's pictures come with scikit-lear
 
 from hf_backend.demo import digits, reference
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(400)]
 
 READINGS = digits.singles(40) + digits.sequences(15)
 random.Random(3).shuffle(READINGS)

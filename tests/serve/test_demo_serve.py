@@ -15,7 +15,7 @@ import openai
 
 from hf_backend.demo import client, digits, reference, server
 
-pytestmark = [pytest.mark.serve, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.serve, pytest.mark.timeout(600)]
 
 SINGLES, SEQUENCES = digits.singles(40), digits.sequences(20) + digits.sequences(10, 2)
 ONE_PLACEHOLDER = (
@@ -44,10 +44,10 @@ def serving(expected: dict[str, str], tmp_path_factory: pytest.TempPathFactory) 
 @pytest.fixture
 def asked(serving: server.Server, expected: dict[str, str]) -> Iterator[client.Client]:
     """A client; whatever a test sends, the server must answer a good request rightly after it (C11)."""
-    one = client.Client(serving.url)
-    yield one
-    good = SEQUENCES[0]
-    assert one.read(good) == expected[good.name] == good.truth
+    with client.Client(serving.url) as one:
+        yield one
+        good = SEQUENCES[0]
+        assert one.read(good) == expected[good.name] == good.truth
 
 
 def refusal(asked: client.Client, messages: list[dict[str, Any]], **options: Any) -> str:
