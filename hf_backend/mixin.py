@@ -19,10 +19,29 @@ from hf_backend.language.positions import rope_positions
 from hf_backend.language.view import language_view
 from hf_backend.processing.info import ProcessingInfo
 from hf_backend.records import EMBEDS, ProcessorProfile
-from hf_backend.upstream import MULTIMODAL_REGISTRY, MultiModalEmbeddings, MultiModalFeatureSpec
+from hf_backend.upstream import (
+    MULTIMODAL_REGISTRY,
+    MultiModalEmbeddings,
+    MultiModalFeatureSpec,
+    current_platform,
+    init_logger,
+)
 
 if TYPE_CHECKING:
     from vllm.config import ModelConfig, VllmConfig
+
+
+logger = init_logger("vllm.hf_backend")
+
+
+def _warn_where_attention_is_ignored(model_config: "ModelConfig") -> None:
+    """Gemma3 and PaliGemma attend to a picture in both directions; vLLM's CPU attention silently doesn't."""
+    if current_platform.is_cpu() and getattr(model_config, "is_mm_prefix_lm", False):
+        logger.warning(
+            "%s attends to items in both directions, and vLLM's attention on this CPU ignores that: answers to prompts with"
+            " items will be WRONG here. Text prompts are right; so is everything on a GPU whose attention backend supports it.",
+            model_config.architecture,
+        )
 
 
 class GenericMultiModalMixin:
@@ -37,6 +56,7 @@ class GenericMultiModalMixin:
         info = MULTIMODAL_REGISTRY.get_processing_info(vllm_config.model_config)
         assert isinstance(info, ProcessingInfo)
         self._profile: ProcessorProfile = info.profile
+        _warn_where_attention_is_ignored(vllm_config.model_config)
         self._encoders: dict[str, Encoder] = {}
         self._language_view: list[torch.nn.Module] = []
 

@@ -21,6 +21,24 @@ if TYPE_CHECKING:
     from hf_backend.records import FieldValue
 
 
+TEXT_ARGUMENTS = frozenset(
+    {
+        "input_ids",
+        "inputs_embeds",
+        "position_ids",
+        "attention_mask",
+        "past_key_values",
+        "cache_position",
+        "use_cache",
+        "return_dict",
+        "output_attentions",
+        "output_hidden_states",
+    }
+)
+"""What vLLM gives a text model, or makes itself. Anything else of an item would be lost: Qwen3-VL adds features of several
+levels between its layers (`deepstack_visual_embeds`), Gemma3n and Gemma4 take inputs for each layer."""
+
+
 class _Reached(Exception):
     """The forward has reached its text model; carries what the text model was to be given."""
 
@@ -57,20 +75,15 @@ class CapturedForward:
     accepted: frozenset[str]
 
     @classmethod
-    def of(cls, model: Any, modality: Modality) -> "CapturedForward":
-        """Find the text model. Raises `UnsupportedModelError` where the model is its own text model."""
+    def of(cls, model: Any, modality: Modality) -> "CapturedForward | None":
+        """Find the text model; None where the model is its own text model."""
         text_model = model.get_decoder()
         for qualified, module in model.named_modules():
             if module is text_model and qualified:
                 parent, _, name = qualified.rpartition(".")
                 accepted = frozenset(inspect.signature(model.forward).parameters)
                 return cls(model, model.get_submodule(parent), name, modality, accepted)
-        raise UnsupportedModelError(
-            type(model).__name__,
-            found="no text model apart from the model itself",
-            expected=f"one of {', '.join(modality.features_methods)}, or a text model that its forward calls",
-            do="This model's encoder can't be called by itself.",
-        )
+        return None
 
     def __call__(
         self, fields: Mapping[str, "FieldValue"], expansion: torch.Tensor, is_embed: torch.Tensor, device: torch.device
@@ -78,8 +91,25 @@ class CapturedForward:
         """Embeddings of one bucket, [rows, hidden size].
 
         `expansion`, int64 [tokens], holds the expansions of the bucket's items one after the other, `is_embed`, bool
-        [tokens], says which of them embeddings replace.
+        [tokens], says which of them embeddings replace. Raises `UnsupportedModelError` where the text model is given more
+        of an item than embeddings.
         """
+        given = self._given(fields, expansion, is_embed, device)
+        if more := sorted(name for name in given.keys() - TEXT_ARGUMENTS if given[name] is not None):
+            raise UnsupportedModelError(
+                type(self.model).__name__,
+                found=f"that its text model is given {', '.join(more)} beside embeddings",
+                expected=f"nothing but {', '.join(sorted(TEXT_ARGUMENTS))}",
+                do="Answers would be wrong without it, and this version doesn't hand it on. Serve the model without"
+                f" {self.modality.name} items: --limit-mm-per-prompt '{{\"{self.modality.name}\": 0}}'.",
+            )
+        embeddings: torch.Tensor = given["inputs_embeds"]
+        return embeddings[0][is_embed.to(embeddings.device)]
+
+    def _given(
+        self, fields: Mapping[str, "FieldValue"], expansion: torch.Tensor, is_embed: torch.Tensor, device: torch.device
+    ) -> dict[str, Any]:
+        """What the forward gives its text model."""
         arguments: dict[str, Any] = {
             name: value.to(device) if isinstance(value, torch.Tensor) else [part.to(device) for part in value]
             for name, value in fields.items()
@@ -96,12 +126,8 @@ class CapturedForward:
             try:
                 self.model(**arguments)
             except _Reached as reached:
-                return self._rows(reached.arguments, is_embed)
+                return reached.arguments
         raise RuntimeError(f"{type(self.model).__name__} returned without calling its text model `{self.name}`")
-
-    def _rows(self, arguments: Mapping[str, Any], is_embed: torch.Tensor) -> torch.Tensor:
-        embeddings: torch.Tensor = arguments["inputs_embeds"]
-        return embeddings[0][is_embed.to(embeddings.device)]
 
     @contextmanager
     def _intercepted(self) -> Iterator[None]:

@@ -27,6 +27,7 @@ from vllm.multimodal.processing import (
     TimingContext,
 )
 from vllm.multimodal.processing.processor import PlaceholderFeaturesInfo, ResolvedPromptUpdate
+from vllm.platforms import current_platform
 
 __all__ = [
     "MULTIMODAL_REGISTRY",
@@ -50,6 +51,7 @@ __all__ = [
     "PromptUpdateDetails",
     "ResolvedPromptUpdate",
     "TimingContext",
+    "current_platform",
     "init_logger",
     "intree",
 ]

@@ -25,6 +25,8 @@ from compat.zoo.tokenizer import make_tokenizer
 ROOT = Path(__file__).parents[2]
 EVERY_FAMILY = pytest.mark.parametrize("family", families("image"))
 
+NORMS_OF_LAYERS = ("input_layernorm.weight", "post_attention_layernorm.weight", "operator_norm.weight")
+
 WIDE, OTHER_WIDE, TALL = Picture(64, 48, 1), Picture(64, 48, 2), Picture(40, 72, 3)
 
 
@@ -99,7 +101,7 @@ def test_weights_and_sizes(family: str) -> None:
     norms = {
         name: parameter
         for name, parameter in model.named_parameters()
-        if name.endswith("input_layernorm.weight") and "vision" not in name
+        if name.endswith(NORMS_OF_LAYERS) and "vision" not in name
     }
     assert norms
     for name, parameter in norms.items():
