@@ -56,7 +56,8 @@ def ask(family: str, requests: Iterable[Request]) -> dict[Request, Answer]:
     model.eval()
     answers = {}
     for request in requests:
-        inputs = prepare_inputs(processor, spec(family), request)
+        # Llama 4's processor gives bfloat16 whatever the model is; every engine casts to the model's own.
+        inputs = prepare_inputs(processor, spec(family), request).to(torch.float32)
         with torch.no_grad():
             output = model.generate(
                 **inputs,

@@ -52,6 +52,9 @@ class Spec:
     turns: Turns = Turns()
     bos: str | None = None
     """The token which the tokenizer puts before every text, where the family has one."""
+    split: str | None = None
+    """The expression by which the tokenizer cuts a text before merging, where transformers puts the family's own class
+    in place of the one that was saved; GPT-2's if there is none."""
     smallest_picture: tuple[int, int] = (7, 5)
     """Width and height of the smallest picture that transformers' own model takes; odd and below a patch if it can."""
     std: float = 0.15

@@ -5,7 +5,7 @@ Gives `SPECS`. Its processor refuses a prompt without pictures.
 
 from typing import TYPE_CHECKING, Any
 
-from compat.zoo.sizes import PATCH, TOWER_HEADS, TOWER_HIDDEN, TOWER_LAYERS, text_sizes
+from compat.zoo.sizes import TOWER_HEADS, TOWER_HIDDEN, TOWER_LAYERS, text_sizes
 from compat.zoo.spec import Spec
 from compat.zoo.tokenizer import token_id
 from compat.zoo.untyped import transformers
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 IMAGE, START, END = "<imgpad>", "<img>", "</img>"
-SIDE = 8 * PATCH
-"""Pixels along a side of a picture: 8 x 8 patches become 2 x 2 embeddings."""
-NUM_TOKENS = 4
+PATCH = 4
+SIDE = 64 * PATCH
+"""Pixels along a side of a picture: 64 x 64 patches become 16 x 16 embeddings."""
+NUM_TOKENS = 256
+"""The processor's default, which no file of a checkpoint changes."""
 
 
 def _config(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
@@ -30,9 +32,9 @@ def _config(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
             "mlp_dim": 2 * TOWER_HIDDEN,
             "image_size": SIDE,
             "patch_size": PATCH,
-            # One layer with windows, one with full attention.
-            "window_size": 4,
-            "global_attn_indexes": [1],
+            # Windows in both layers: full attention over 4096 patches would take a second a picture.
+            "window_size": 16,
+            "global_attn_indexes": [],
         },
         "image_token_index": token_id(tokenizer, IMAGE),
         "image_seq_length": NUM_TOKENS,
