@@ -33,6 +33,8 @@ def _token_ids(tokenizer: "PreTrainedTokenizerFast", image: str, video: str, aud
         video: token_id(tokenizer, NAMED_TOKENS["video_token"]),
         audio: token_id(tokenizer, NAMED_TOKENS["audio_token"]),
         "audio_start_token_id": token_id(tokenizer, NAMED_TOKENS["audio_bos_token"]),
+        # No argument of the config class, but every checkpoint has it and the positions need it.
+        "vision_start_token_id": token_id(tokenizer, NAMED_TOKENS["vision_bos_token"]),
     }
 
 
