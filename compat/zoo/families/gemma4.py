@@ -29,7 +29,12 @@ NAMED_TOKENS = {
 TURNS = Turns(user="<|turn>user\n", user_end="<turn|>\n", assistant="<|turn>model\n", assistant_end="<turn|>\n")
 
 
-def _text(tokenizer: "PreTrainedTokenizerFast", per_layer: int) -> dict[str, Any]:
+PLACEHOLDERS = {"image": "<|image|>", "audio": "<|audio|>", "video": "<|video|>"}
+SPECIAL_TOKENS = ("<|turn>", "<turn|>", *NAMED_TOKENS.values(), "<|video|>")
+
+
+def text_arguments(tokenizer: "PreTrainedTokenizerFast", **overrides: Any) -> dict[str, Any]:
+    """Arguments of the text model of all Gemma 4."""
     rope = {
         "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
         "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1000000.0},
@@ -43,14 +48,28 @@ def _text(tokenizer: "PreTrainedTokenizerFast", per_layer: int) -> dict[str, Any
         layer_types=["sliding_attention", "full_attention"],
         rope_parameters=rope,
         use_bidirectional_attention=None,
-        hidden_size_per_layer_input=per_layer,
-        vocab_size_per_layer_input=vocabulary_size(tokenizer),
+        **overrides,
     )
+
+
+def token_ids(tokenizer: "PreTrainedTokenizerFast") -> dict[str, int]:
+    """The ids that all configs of Gemma 4 name."""
+    return {
+        "image_token_id": token_id(tokenizer, NAMED_TOKENS["image_token"]),
+        "boi_token_id": token_id(tokenizer, NAMED_TOKENS["boi_token"]),
+        "eoi_token_id": token_id(tokenizer, NAMED_TOKENS["eoi_token"]),
+        "video_token_id": token_id(tokenizer, "<|video|>"),
+        "audio_token_id": token_id(tokenizer, NAMED_TOKENS["audio_token"]),
+        "boa_token_id": token_id(tokenizer, NAMED_TOKENS["boa_token"]),
+        "eoa_token_index": token_id(tokenizer, NAMED_TOKENS["eoa_token"]),
+    }
 
 
 def _config(tokenizer: "PreTrainedTokenizerFast", per_layer: int) -> dict[str, Any]:
     return {
-        "text_config": _text(tokenizer, per_layer),
+        "text_config": text_arguments(
+            tokenizer, hidden_size_per_layer_input=per_layer, vocab_size_per_layer_input=vocabulary_size(tokenizer)
+        ),
         "vision_config": {
             "hidden_size": TOWER_HIDDEN,
             "intermediate_size": 2 * TOWER_HIDDEN,
@@ -70,13 +89,7 @@ def _config(tokenizer: "PreTrainedTokenizerFast", per_layer: int) -> dict[str, A
             "subsampling_conv_channels": [MEL_BINS, 8],
             "output_proj_dims": TOWER_HIDDEN,
         },
-        "image_token_id": token_id(tokenizer, NAMED_TOKENS["image_token"]),
-        "boi_token_id": token_id(tokenizer, NAMED_TOKENS["boi_token"]),
-        "eoi_token_id": token_id(tokenizer, NAMED_TOKENS["eoi_token"]),
-        "video_token_id": token_id(tokenizer, "<|video|>"),
-        "audio_token_id": token_id(tokenizer, NAMED_TOKENS["audio_token"]),
-        "boa_token_id": token_id(tokenizer, NAMED_TOKENS["boa_token"]),
-        "eoa_token_index": token_id(tokenizer, NAMED_TOKENS["eoa_token"]),
+        **token_ids(tokenizer),
         "tie_word_embeddings": False,
     }
 
@@ -104,8 +117,8 @@ def _processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
 def _spec(name: str, config: Any) -> Spec:
     return Spec(
         name=name,
-        placeholders={"image": "<|image|>", "audio": "<|audio|>", "video": "<|video|>"},
-        special_tokens=("<|turn>", "<turn|>", *NAMED_TOKENS.values(), "<|video|>"),
+        placeholders=PLACEHOLDERS,
+        special_tokens=SPECIAL_TOKENS,
         named_tokens=NAMED_TOKENS,
         config_class="Gemma4Config",
         config=config,

@@ -1,4 +1,4 @@
-"""Speech models whose extractor takes clips of any length: Granite Speech, Fun-ASR-Nano, VibeVoice-ASR.
+"""Speech models whose extractor takes clips of any length: Granite Speech, Fun-ASR-Nano, VibeVoice-ASR, Qwen3-ASR.
 
 Gives `SPECS`. Not for windows of a fixed length (`compat.zoo.families.audio`).
 """
@@ -114,7 +114,52 @@ def _vibevoice_asr_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, 
     return {"feature_extractor": transformers.VibeVoiceAcousticTokenizerFeatureExtractor(), "tokenizer": tokenizer}
 
 
+QWEN3_ASR_TOKENS = {
+    "audio_token": "<|audio_pad|>",
+    "audio_bos_token": "<|audio_start|>",
+    "audio_eos_token": "<|audio_end|>",
+}
+
+
+def _qwen3_asr(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    return {
+        "text_config": {"model_type": "qwen3", **text_sizes_with_head(tokenizer)},
+        # One second a chunk of the convolution, which stands in the processor; attention over two.
+        "audio_config": {
+            "model_type": "qwen3_asr_encoder",
+            "num_mel_bins": MEL_BINS,
+            "encoder_layers": TOWER_LAYERS,
+            "encoder_attention_heads": TOWER_HEADS,
+            "encoder_ffn_dim": 2 * TOWER_HIDDEN,
+            "d_model": TOWER_HIDDEN,
+            "n_window": 50,
+            "n_window_infer": 200,
+            "downsample_hidden_size": MEL_BINS,
+            "output_dim": HIDDEN,
+        },
+        "audio_token_id": token_id(tokenizer, QWEN3_ASR_TOKENS["audio_token"]),
+        "pad_token_id": tokenizer.pad_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+        "tie_word_embeddings": False,
+    }
+
+
+def _qwen3_asr_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    return {"feature_extractor": transformers.Qwen3ASRFeatureExtractor(feature_size=MEL_BINS), "tokenizer": tokenizer}
+
+
 SPECS = (
+    Spec(
+        name="qwen3_asr",
+        placeholders={"audio": "<|audio_start|><|audio_pad|><|audio_end|>"},
+        special_tokens=("<|im_start|>", "<|im_end|>", *QWEN3_ASR_TOKENS.values()),
+        named_tokens=QWEN3_ASR_TOKENS,
+        config_class="Qwen3ASRConfig",
+        config=_qwen3_asr,
+        processor_class="Qwen3ASRProcessor",
+        processor=_qwen3_asr_processor,
+        model_class=MULTIMODAL,
+    ),
     Spec(
         name="fun_asr_nano",
         placeholders={"audio": "<|object_ref_start|>"},
