@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from hf_backend import modalities
+from hf_backend.encoding.contiguous import make_inputs_contiguous
 from hf_backend.encoding.encode import encode
 from hf_backend.encoding.encoder import Encoder
 from hf_backend.encoding.items import take_apart
@@ -28,6 +29,7 @@ from hf_backend.upstream import (
 )
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
     from vllm.config import ModelConfig, VllmConfig
 
 
@@ -48,7 +50,7 @@ class GenericMultiModalMixin:
     """Encoding, positions and the language-model view by measurement."""
 
     if TYPE_CHECKING:
-        model: torch.nn.Module
+        model: PreTrainedModel
         model_config: "ModelConfig"
 
     def __init__(self, *, vllm_config: "VllmConfig", prefix: str = "") -> None:
@@ -56,6 +58,8 @@ class GenericMultiModalMixin:
         info = MULTIMODAL_REGISTRY.get_processing_info(vllm_config.model_config)
         assert isinstance(info, ProcessingInfo)
         self._profile: ProcessorProfile = info.profile
+        if current_platform.is_cpu():
+            make_inputs_contiguous(self.model, self.model.get_decoder())
         _warn_where_attention_is_ignored(vllm_config.model_config)
         self._encoders: dict[str, Encoder] = {}
         self._language_view: list[torch.nn.Module] = []

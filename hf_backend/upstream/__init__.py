@@ -10,6 +10,7 @@ override takes both; the older name can go when 0.30 is no longer supported.
 
 from vllm.inputs import MultiModalDataBuiltins, MultiModalDataDict, MultiModalInput
 from vllm.logger import init_logger
+from vllm.model_executor.layers.linear import LinearBase
 from vllm.model_executor.models import transformers as intree
 from vllm.model_executor.models.interfaces import MultiModalEmbeddings
 from vllm.model_executor.models.transformers.multimodal import MultiModalMixin
@@ -34,6 +35,7 @@ __all__ = [
     "BaseDummyInputsBuilder",
     "BaseMultiModalProcessor",
     "BaseProcessingInfo",
+    "LinearBase",
     "MultiModalDataBuiltins",
     "MultiModalDataDict",
     "MultiModalDataItems",
