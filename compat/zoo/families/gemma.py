@@ -1,4 +1,4 @@
-"""Gemma 3 and PaliGemma: SigLIP over one tile, Gemma's text model with attention both ways inside a picture.
+"""Gemma 3 and both PaliGemmas: SigLIP over one tile, Gemma's text model with attention both ways inside a picture.
 
 Gives `SPECS`. Gemma 3 puts blank lines around a picture, PaliGemma a bos and a newline after the last one.
 """
@@ -62,6 +62,13 @@ def _paligemma(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     }
 
 
+def _paligemma2(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    # Shorter than most prompts, so that the window matters.
+    layers = {"sliding_window": 32, "layer_types": ["sliding_attention", "full_attention"]}
+    text = {"model_type": "gemma2", **text_sizes_with_head(tokenizer), "query_pre_attn_scalar": HEAD, **layers}
+    return {**_paligemma(tokenizer), "text_config": text}
+
+
 def _paligemma_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     image_processor = transformers.SiglipImageProcessor(size=SIZE)
     # Saved with the processor; not an argument of the image processor.
@@ -95,6 +102,18 @@ SPECS = (
         named_tokens={"image_token": PALIGEMMA_IMAGE, "bos_token": BOS},
         config_class="PaliGemmaConfig",
         config=_paligemma,
+        processor_class="PaliGemmaProcessor",
+        processor=_paligemma_processor,
+        turns=Turns(user="", user_end="", assistant="", assistant_end=""),
+    ),
+    Spec(
+        name="paligemma2",
+        placeholders={"image": PALIGEMMA_IMAGE},
+        special_tokens=(BOS, PALIGEMMA_IMAGE),
+        # Its tokenizer puts no bos before a text: the processor does, behind the last picture.
+        named_tokens={"image_token": PALIGEMMA_IMAGE, "bos_token": BOS},
+        config_class="PaliGemmaConfig",
+        config=_paligemma2,
         processor_class="PaliGemmaProcessor",
         processor=_paligemma_processor,
         turns=Turns(user="", user_end="", assistant="", assistant_end=""),

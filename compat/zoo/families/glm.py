@@ -1,4 +1,4 @@
-"""GLM-4.1V: a tower over patches of a picture of any size, M-RoPE over half of each head.
+"""GLM-4.1V and GLM-4.6V: a tower over patches of a picture of any size, M-RoPE over half of each head.
 
 Gives `SPECS`. Pictures and frames of a video share one placeholder id.
 """
@@ -55,6 +55,15 @@ def _glm4v_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     }
 
 
+def _glm46v_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    size = {"shortest_edge": 4 * UNIT**2, "longest_edge": 2 * LONGEST_EDGE**2}
+    return {
+        "image_processor": transformers.Glm46VImageProcessor(patch_size=PATCH, size=size),
+        "video_processor": transformers.Glm46VVideoProcessor(patch_size=PATCH, size=size),
+        "tokenizer": tokenizer,
+    }
+
+
 SPECS = (
     Spec(
         name="glm4v",
@@ -70,6 +79,22 @@ SPECS = (
         config=_glm4v,
         processor_class="Glm4vProcessor",
         processor=_glm4v_processor,
+        turns=Turns(user="<|user|>\n", user_end="", assistant="<|assistant|>\n", assistant_end=""),
+    ),
+    Spec(
+        name="glm46v",
+        placeholders={
+            "image": f"{BEGIN_IMAGE}{IMAGE}{END_IMAGE}",
+            "video": f"{BEGIN_VIDEO}{VIDEO}{END_VIDEO}",
+        },
+        special_tokens=(
+            *("[gMASK]", "<sop>", "<|user|>", "<|assistant|>"),
+            *(BEGIN_IMAGE, END_IMAGE, BEGIN_VIDEO, END_VIDEO, IMAGE, VIDEO),
+        ),
+        config_class="Glm46VConfig",
+        config=_glm4v,
+        processor_class="Glm46VProcessor",
+        processor=_glm46v_processor,
         turns=Turns(user="<|user|>\n", user_end="", assistant="<|assistant|>\n", assistant_end=""),
     ),
 )

@@ -1,6 +1,6 @@
-"""LLaVA, LLaVA-NeXT and LLaVA-OneVision: CLIP or SigLIP over tiles of a fixed size.
+"""LLaVA, VipLLaVA, LLaVA-NeXT, its video kind and LLaVA-OneVision: CLIP or SigLIP over tiles of a fixed size.
 
-Gives `SPECS`. LLaVA cuts every picture to one tile; the other two add tiles that depend on the picture's shape.
+Gives `SPECS`. The first two cut every picture to one tile; the others add tiles that depend on the picture's shape.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,18 @@ def _llava_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     }
 
 
+def _vipllava(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    return {
+        "text_config": {"model_type": "llama", **text_sizes_with_head(tokenizer)},
+        "vision_config": {"model_type": "clip_vision_model", "projection_dim": 32, **tower_sizes()},
+        "image_token_index": token_id(tokenizer, IMAGE),
+        "image_seq_length": (TILE // PATCH) ** 2,
+        # Features of two layers side by side.
+        "vision_feature_layers": [-2, -1],
+        "tie_word_embeddings": False,
+    }
+
+
 def _llava_next(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     return {
         "text_config": {"model_type": "mistral", "sliding_window": None, **text_sizes_with_head(tokenizer)},
@@ -65,6 +77,24 @@ def _llava_next_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any
         "patch_size": PATCH,
         "vision_feature_select_strategy": "default",
         "num_additional_image_tokens": 1,
+    }
+
+
+def _llava_next_video(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    return {
+        **_llava_next(tokenizer),
+        "video_token_index": token_id(tokenizer, VIDEO),
+        "video_seq_length": (TILE // PATCH // 2) ** 2,
+        "tie_word_embeddings": False,
+    }
+
+
+def _llava_next_video_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    return {
+        **_llava_next_processor(tokenizer),
+        "video_processor": transformers.LlavaNextVideoVideoProcessor(
+            size={"shortest_edge": TILE}, crop_size={"height": TILE, "width": TILE}
+        ),
     }
 
 
@@ -112,6 +142,28 @@ SPECS = (
         processor_class="LlavaNextProcessor",
         processor=_llava_next_processor,
         turns=Turns(user="[INST] ", user_end=" [/INST]", assistant="", assistant_end="</s>"),
+        bos="<s>",
+    ),
+    Spec(
+        name="llava_next_video",
+        placeholders={"image": IMAGE, "video": VIDEO},
+        special_tokens=("</s>", IMAGE, VIDEO),
+        config_class="LlavaNextVideoConfig",
+        config=_llava_next_video,
+        processor_class="LlavaNextVideoProcessor",
+        processor=_llava_next_video_processor,
+        turns=VICUNA,
+        bos="<s>",
+    ),
+    Spec(
+        name="vipllava",
+        placeholders={"image": IMAGE},
+        special_tokens=("</s>", IMAGE),
+        config_class="VipLlavaConfig",
+        config=_vipllava,
+        processor_class="LlavaProcessor",
+        processor=_llava_processor,
+        turns=VICUNA,
         bos="<s>",
     ),
     Spec(
