@@ -49,6 +49,8 @@ class Spec:
     hub_prefixes: Mapping[str, str] = field(default_factory=dict)
     """Prefix of a weight's name as transformers saves it to the one that the family's checkpoints on the hub have, where
     these differ."""
+    requires: Sequence[str] = ()
+    """Modules that building and loading take besides transformers' own requirements."""
     turns: Turns = Turns()
     bos: str | None = None
     """The token which the tokenizer puts before every text, where the family has one."""

@@ -1,6 +1,7 @@
 """The tiny checkpoints are sound: they load, they are the same every time, and a picture changes the answer."""
 
 import hashlib
+import importlib.util
 import itertools
 import json
 import subprocess
@@ -19,18 +20,33 @@ from compat.parity.compare import TOLERANCE
 from compat.parity.reference import ask, prompt_text
 from compat.zoo import checkpoint, families, spec
 from compat.zoo.build import build
+from compat.zoo.clips import clip
 from compat.zoo.pictures import picture
 from compat.zoo.tokenizer import make_tokenizer
 
 ROOT = Path(__file__).parents[2]
-EVERY_FAMILY = pytest.mark.parametrize("family", families("image"))
+
+
+def _of(modality: str | None = None) -> list[Any]:
+    def missing(family: str) -> list[str]:
+        return [module for module in spec(family).requires if importlib.util.find_spec(module) is None]
+
+    return [
+        pytest.param(family, marks=pytest.mark.skipif(bool(missing(family)), reason=f"needs {missing(family)}"))
+        for family in families(modality)
+    ]
+
+
+EVERY_FAMILY = pytest.mark.parametrize("family", _of())
+WITH_PICTURES = pytest.mark.parametrize("family", _of("image"))
+WITH_CLIPS = pytest.mark.parametrize("family", _of("audio"))
 
 NORMS_OF_LAYERS = ("input_layernorm.weight", "post_attention_layernorm.weight", "operator_norm.weight")
 
 WIDE, OTHER_WIDE, TALL = Picture(64, 48, 1), Picture(64, 48, 2), Picture(40, 72, 3)
 
 
-@EVERY_FAMILY
+@WITH_PICTURES
 def test_a_picture_changes_the_answer(family: str) -> None:
     """HF's own answers differ for another picture, another order, another one of two; so a mix-up cannot go unseen."""
 
@@ -53,7 +69,28 @@ def test_a_picture_changes_the_answer(family: str) -> None:
     assert len({token for answer in answers.values() for token in answer.tokens}) > 10
 
 
-@EVERY_FAMILY
+@WITH_CLIPS
+def test_a_clip_changes_the_answer(family: str) -> None:
+    """HF's own first log-probabilities differ for another clip of the same length, and for another length."""
+    folder = checkpoint(family)
+    processor = transformers.AutoProcessor.from_pretrained(folder)
+    model = getattr(transformers, spec(family).model_class).from_pretrained(folder, dtype=torch.float32).eval()
+    rate = (getattr(processor, "feature_extractor", None) or processor.audio_processor).sampling_rate
+    prompt = spec(family).prompt(["Listen to ", spec(family).placeholders["audio"], " please."])
+    told = []
+    for seconds, seed in ((1.3, 1), (1.3, 2), (0.7, 1)):
+        inputs = processor(text=prompt, audio=[clip(seconds, seed, rate)], return_tensors="pt")
+        inputs.pop("text_replacement_offsets", None)
+        with torch.no_grad():
+            output = model.generate(
+                **inputs, max_new_tokens=2, do_sample=False, return_dict_in_generate=True, output_logits=True
+            )
+        told.append(output.logits[0][0].float().log_softmax(-1).numpy())
+    for other in told[1:]:
+        assert np.abs(told[0] - other).max() > 0.1
+
+
+@WITH_PICTURES
 def test_prompt_and_chat_template_agree(family: str) -> None:
     """The prompt that tests use is what a chat client gets for the same message, but for the leading bos."""
     processor = AutoProcessor.from_pretrained(checkpoint(family))
@@ -96,8 +133,12 @@ def test_weights_and_sizes(family: str) -> None:
     embedding, head = model.get_input_embeddings().weight, model.get_output_embeddings().weight
     assert embedding.data_ptr() != head.data_ptr()
     text = model.config.get_text_config()
-    head_size = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
-    assert head_size % 32 == 0
+    # From the file: a config whose layers differ refuses to name one size for all.
+    saved = json.loads((folder / "config.json").read_text())
+    saved = saved.get("text_config", saved)
+    layers = [saved, *saved.get("per_layer_config", {}).values()]
+    head_sizes = {layer["head_dim"] for layer in layers if layer.get("head_dim")}
+    assert all(size % 32 == 0 for size in head_sizes or {text.hidden_size // text.num_attention_heads})
     assert 2 <= text.num_hidden_layers <= 6  # more than two where features of several tower layers go to one each
     assert sum(parameter.numel() for parameter in model.parameters()) < 1_000_000
     norms = {
@@ -146,7 +187,16 @@ def test_pictures_are_the_same_every_time() -> None:
     assert not np.array_equal(pixels, np.asarray(picture(7, 5, 2)))
 
 
-@EVERY_FAMILY
+def test_clips_are_the_same_every_time() -> None:
+    samples = clip(0.5, 1)
+    assert samples.shape == (8000,)
+    assert samples.dtype == np.float32
+    assert np.array_equal(samples, clip(0.5, 1))
+    assert not np.array_equal(samples, clip(0.5, 2))
+    assert clip(0.5, 1, rate=24_000).shape == (12_000,)
+
+
+@WITH_PICTURES
 def test_cases_hold_what_their_names_say(family: str) -> None:
     """Text stands before, between and after pictures; a case's own pictures are new to every cache."""
     by_name = {case.name: case for case in cases(spec(family))}

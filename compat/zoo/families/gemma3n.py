@@ -104,6 +104,7 @@ SPECS = (
         config=_gemma3n,
         processor_class="Gemma3nProcessor",
         processor=_processor,
+        requires=("timm",),
         turns=Turns(
             user="<start_of_turn>user\n",
             user_end="<end_of_turn>\n",
