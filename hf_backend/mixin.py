@@ -7,7 +7,7 @@ loading, layer replacement and forward it keeps.
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 
@@ -15,7 +15,7 @@ from hf_backend import modalities
 from hf_backend.encoding.contiguous import make_inputs_contiguous
 from hf_backend.encoding.encode import encode
 from hf_backend.encoding.encoder import Encoder
-from hf_backend.encoding.items import take_apart
+from hf_backend.encoding.items import encoder_item, take_apart
 from hf_backend.language.positions import rope_positions
 from hf_backend.language.view import language_view
 from hf_backend.processing.info import ProcessingInfo
@@ -57,6 +57,7 @@ class GenericMultiModalMixin:
         super().__init__(vllm_config=vllm_config, prefix=prefix)  # type: ignore[call-arg]
         info = MULTIMODAL_REGISTRY.get_processing_info(vllm_config.model_config)
         assert isinstance(info, ProcessingInfo)
+        self._info = info
         self._profile: ProcessorProfile = info.profile
         if current_platform.is_cpu():
             make_inputs_contiguous(self.model, self.model.get_decoder())
@@ -67,6 +68,8 @@ class GenericMultiModalMixin:
     def embed_multimodal(self, **kwargs: object) -> MultiModalEmbeddings:
         """One tensor [embedding count, hidden size] an item, in request order."""
         device = next(self.model.parameters()).device
+        if not self._encoders:
+            self._make_encoders(device)
         embeddings: list[torch.Tensor] = []
         for modality, items in take_apart(kwargs, self._profile.modalities).items():
             # vLLM batches items of equal fields, so that these are all embeddings or all for the encoder.
@@ -74,21 +77,33 @@ class GenericMultiModalMixin:
                 given = [torch.as_tensor(item.fields[EMBEDS]) for item in items]
                 embeddings += [each.to(device, self.model_config.dtype) for each in given]
                 continue
-            profile, encoder = self._profile.modalities[modality], self._encoder_of(modality)
+            encoder = self._encoders[modality]
             embeddings += encode(
                 items,
-                profile.layouts,
-                profile.joinable,
+                self._profile.modalities[modality].layouts,
+                encoder.joinable,
                 run=functools.partial(encoder, device=device),
                 model_name=type(self.model).__name__,
             )
         return embeddings
 
-    def _encoder_of(self, modality: str) -> Encoder:
-        if modality not in self._encoders:
-            profile = self._profile.modalities[modality]
-            self._encoders[modality] = Encoder(self.model, modalities.get(modality), profile)
-        return self._encoders[modality]
+    def _make_encoders(self, device: torch.device) -> None:
+        """Every modality's encoder, held to the model's forward on two small items."""
+        limits = self.model_config.get_multimodal_config()
+        for name, profile in self._profile.modalities.items():
+            if limits.get_limit_per_prompt(name) > 0:
+                probes = [encoder_item(item) for item in self._info.probe_items(name)]
+                self._encoders[name] = Encoder(self.model, modalities.get(name), profile, probes, device)
+
+    def eval(self) -> Self:
+        """vLLM's loaders end with this, after weights are loaded and made ready and before anything is profiled: encoders
+        are held to the model's forward here, so that one that doesn't fit stops the start. (On a CPU vLLM runs no encoder
+        before the first request.)"""
+        model: Self = super().eval()  # type: ignore[misc]
+        if not self._encoders:
+            with torch.inference_mode():
+                self._make_encoders(next(self.model.parameters()).device)
+        return model
 
     def get_mrope_input_positions(
         self, input_tokens: Sequence[int], mm_features: Sequence[MultiModalFeatureSpec]

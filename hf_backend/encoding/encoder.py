@@ -1,8 +1,8 @@
 """One modality's encoder: which of two ways of running it gives what the model's own forward gives.
 
-Takes a model and a modality; gives a function from a bucket of items to embeddings. The features method is the quick way,
-the model's own forward up to its text model is the reference. The first call, which is vLLM's memory profiling, runs both:
-where their rows are equal the features method serves, else the forward. What neither can give stops the start.
+Takes a model, a modality and two probe items; gives a function from a bucket of items to embeddings. The features method is
+the quick way, the model's own forward up to its text model is the reference. At start both are run: where their rows are
+equal the features method serves, else the forward. What neither can give stops the start.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from hf_backend.encoding.buckets import join
+from hf_backend.encoding.buckets import bucket, join
 from hf_backend.encoding.capture import CapturedForward
 from hf_backend.encoding.features import FeaturesMethod
 from hf_backend.encoding.items import EncoderItem
@@ -32,7 +32,14 @@ TOLERANCE = 1e-2
 class Encoder:
     """Runs the encoder of one modality."""
 
-    def __init__(self, model: Any, modality: Modality, profile: ModalityProfile) -> None:
+    def __init__(
+        self,
+        model: Any,
+        modality: Modality,
+        profile: ModalityProfile,
+        probes: Sequence[EncoderItem],
+        device: torch.device,
+    ) -> None:
         self._model = model
         self._modality = modality
         self._profile = profile
@@ -45,53 +52,65 @@ class Encoder:
                 expected="one of them",
                 do="This model's encoder can't be called by itself in this transformers release.",
             )
-        self._checked = False
+        for item in probes:
+            self._hold_to_forward(item, device)
+        self.joinable = profile.joinable and self._joins(probes, device)
+        """Whether items may share a call: the processor joins them, and the tower keeps them apart (C9)."""
 
     def __call__(self, items: Sequence[EncoderItem], device: torch.device) -> torch.Tensor:
         """Embeddings of one bucket's items, [rows, hidden size]."""
         fields = join([item.fields for item in items], self._profile.layouts)
-        if not self._checked:
-            self._check(fields, items, device)
-            self._checked = True
         if self._features is not None:
             return self._features(fields, device)
         return self._run_forward(fields, items, device)
 
-    def _check(self, fields: "dict[str, FieldValue]", items: Sequence[EncoderItem], device: torch.device) -> None:
-        """Keep the features method only if the forward agrees with it."""
-        if self._features is None or self._forward is None:
+    def _hold_to_forward(self, item: EncoderItem, device: torch.device) -> None:
+        """Keep the features method only if the forward agrees with it on `item`."""
+        if self._forward is None:
             return
+        fields = dict(item.fields)
         try:
-            expected = self._run_forward(fields, items, device)
+            expected = self._run_forward(fields, [item], device)
         except UnsupportedModelError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever stands in the way of a reference, there is none then
-            logger.info(
-                "hf_backend: %s can't be run up to its text model for %s (%s: %s); its %s is relied on unchecked.",
-                type(self._model).__name__,
-                self._modality.name,
-                type(error).__name__,
-                error,
-                " or ".join(self._modality.features_methods),
-            )
+        except Exception as error:
+            if self._features is None:
+                raise
+            # Whatever stands in the way of a reference, there is none then.
+            self._say("relies on the features method unchecked, because the forward raised", error)
+            return
+        if self._features is None:
             return
         try:
             found = self._features(fields, device)
         except (ValueError, TypeError) as error:
-            difference = f"raised {type(error).__name__}: {error}"
-        else:
-            if found.shape == expected.shape:
-                most = expected.abs().max() * TOLERANCE
-                if bool(torch.all((found - expected).abs() <= most)):
-                    return
-            difference = f"gave {tuple(found.shape)} where the forward has {tuple(expected.shape)}"
-        logger.info(
-            "hf_backend: %s runs %s encoders through the model's own forward, because the features method %s.",
-            type(self._model).__name__,
-            self._modality.name,
-            difference,
-        )
-        self._features = None
+            self._say("runs through the model's own forward, because the features method raised", error)
+            self._features = None
+            return
+        if not _equal(found, expected):
+            shapes = f"{tuple(found.shape)} where the forward has {tuple(expected.shape)}"
+            self._say("runs through the model's own forward, because the features method gave", shapes)
+            self._features = None
+
+    def _joins(self, probes: Sequence[EncoderItem], device: torch.device) -> bool:
+        """Whether an item beside others gives what it gives alone."""
+        buckets = bucket([item.fields for item in probes], self._profile.layouts, joinable=True)
+        # Items of two sizes may share no call; the first then stands beside itself.
+        together = list(probes) if len(buckets) == 1 else [probes[0], probes[0]]
+        alone = torch.cat([self([item], device) for item in together])
+        try:
+            joined = self(together, device)
+        except (ValueError, TypeError, RuntimeError) as error:
+            self._say("takes one item a call, because a call with two raised", error)
+            return False
+        if not _equal(joined, alone):
+            self._say("takes one item a call, because a call with two gave", "other embeddings than two calls")
+            return False
+        return True
+
+    def _say(self, what: str, why: object) -> None:
+        reason = f"{type(why).__name__}: {why}" if isinstance(why, Exception) else why
+        logger.info("hf_backend: %s of %s %s %s.", self._modality.name, type(self._model).__name__, what, reason)
 
     def _run_forward(
         self, fields: "dict[str, FieldValue]", items: Sequence[EncoderItem], device: torch.device
@@ -100,3 +119,10 @@ class Encoder:
         expansion = torch.cat([item.expansion for item in items])
         embed_ids = torch.tensor(sorted(self._profile.embed_ids), device=expansion.device)
         return self._forward(fields, expansion, torch.isin(expansion, embed_ids), device)
+
+
+def _equal(found: torch.Tensor, expected: torch.Tensor) -> bool:
+    """Equal shapes, and values but for rounding."""
+    if found.shape != expected.shape:
+        return False
+    return bool(torch.all((found - expected).abs() <= expected.abs().max() * TOLERANCE))

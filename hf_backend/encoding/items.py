@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hf_backend.records import EXPANSION, NUM_EMBEDS, wire_name
+import torch
+
+from hf_backend.records import EXPANSION, NUM_EMBEDS, Item, wire_name
 
 if TYPE_CHECKING:
-    import torch
-
     from hf_backend.records import FieldValue
 
 
@@ -22,8 +22,13 @@ class EncoderItem:
 
     fields: Mapping[str, "FieldValue"]
     num_embeds: int
-    expansion: "torch.Tensor"
+    expansion: torch.Tensor
     """int64 [tokens]."""
+
+
+def encoder_item(item: Item) -> EncoderItem:
+    """What the encoding room sees of an item that a processor just made."""
+    return EncoderItem(item.fields, item.expansion.num_embeds, torch.tensor(item.expansion.ids))
 
 
 def take_apart(kwargs: Mapping[str, Any], modalities: Iterable[str]) -> dict[str, list[EncoderItem]]:

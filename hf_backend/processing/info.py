@@ -11,7 +11,7 @@ from hf_backend import modalities
 from hf_backend.errors import RequestError, UnsupportedModelError
 from hf_backend.probe.alone import Alone
 from hf_backend.probe.profile import STRATEGIES, profile_of, sampling_rate
-from hf_backend.probe.samples import LARGE, SMALL, blank
+from hf_backend.probe.samples import LARGE, SMALL, blank, samples
 from hf_backend.probe.sizes import (
     LargestItem,
     Size,
@@ -25,7 +25,7 @@ from hf_backend.probe.sizes import (
     video_steps,
 )
 from hf_backend.processing.parser import DataParser
-from hf_backend.records import ModalityProfile, ProcessorProfile
+from hf_backend.records import Item, ModalityProfile, ProcessorProfile
 from hf_backend.upstream import BaseProcessingInfo, MultiModalDataParser
 
 PROBE_SIZES: tuple[Size, ...] = (SMALL, LARGE, (500, 300), (320, 640))
@@ -63,6 +63,11 @@ class ProcessingInfo(BaseProcessingInfo):
             embed_ids=profile.embed_ids,
             text_fields=profile.text_fields,
         )
+
+    def probe_items(self, modality: str) -> list[Item]:
+        """The two small items that processors are measured with, as this one makes them."""
+        alone = self.alone(modality)
+        return [alone(item, {}) for item in samples(modality, sampling_rate(self.get_hf_processor()))]
 
     def get_data_parser(self) -> MultiModalDataParser:
         """Clips come mono at the extractor's rate, videos with their metadata."""
