@@ -12,8 +12,9 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from compat.expected import RIGHT
 from compat.processors import FamilyProcessor, processor_of
-from compat.zoo.registry import families, spec
+from compat.zoo.registry import spec
 from hf_backend.errors import RequestError
 from hf_backend.probe import calls
 from hf_backend.probe.samples import picture

@@ -1,0 +1,117 @@
+"""Videos and clips: items depend on nothing but themselves, with and without the cache (C1, C2, C4)."""
+
+import re
+from typing import Any
+
+import pytest
+import torch
+
+from compat.expected import RIGHT
+from compat.processors import processor_of
+from compat.zoo.registry import spec
+from hf_backend.errors import RequestError
+from hf_backend.probe import calls
+from hf_backend.probe.samples import clip, metadata, video
+
+FAMILIES = [(family, modality) for modality in ("video", "audio") for family in RIGHT[modality]]
+
+
+def items_of(family: str, modality: str) -> list[Any]:
+    if modality == "audio":
+        return [clip(int(seconds * 16_000), seed) for seed, seconds in enumerate((0.7, 1.3, 0.4))]
+    return [
+        (video(*size, frames=frames, seed=frames), metadata(frames))
+        for size, frames in (((112, 84), 4), ((64, 64), 8), ((224, 392), 2))
+    ]
+
+
+def fields(output: dict[str, Any], modality: str) -> list[dict[str, Any]]:
+    return [{name: elem.data for name, elem in item.items()} for item in output["mm_kwargs"][modality]]
+
+
+def equal(one: Any, other: Any) -> bool:
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(equal, one, other))
+    return torch.equal(one, other)
+
+
+@pytest.mark.parametrize(("family", "modality"), FAMILIES)
+def test_c1_c2_items_are_what_they_are_alone_cached_or_not(family: str, modality: str) -> None:
+    plain, cached = processor_of(family, cached=False), processor_of(family, cached=True)
+    placeholder = spec(family).placeholders[modality]
+    items = items_of(family, modality)
+    alone = [fields(plain(f"hear and see {placeholder}", {modality: [item]}), modality)[0] for item in items]
+    prompt = f"a {placeholder} b {placeholder}{placeholder}"
+    before = calls.count()
+    cached(prompt, {modality: [items[0], items[1], items[0]]})
+    assert calls.count() - before <= 3
+    for order in ([0, 1, 2], [2, 1, 0], [1, 1, 2]):
+        chosen = [items[index] for index in order]
+        fresh, kept = plain(prompt, {modality: chosen}), cached(prompt, {modality: chosen})
+        assert fresh["prompt_token_ids"] == kept["prompt_token_ids"]
+        assert fresh["mm_placeholders"] == kept["mm_placeholders"]
+        for index, one, other in zip(order, fields(fresh, modality), fields(kept, modality), strict=True):
+            assert one.keys() == other.keys() == alone[index].keys()
+            assert all(equal(one[name], other[name]) and equal(one[name], alone[index][name]) for name in one)
+    before = calls.count()
+    cached(prompt, {modality: items})
+    assert calls.count() == before, "every item was in the cache"
+
+
+@pytest.mark.parametrize(("family", "modality"), FAMILIES)
+def test_c4_ids_are_those_of_transformers(family: str, modality: str) -> None:
+    processor = processor_of(family, cached=False)
+    placeholder = spec(family).placeholders[modality]
+    hf_processor = processor.processor.info.get_hf_processor()
+    for item in items_of(family, modality):
+        prompt = f"so {placeholder}, what?"
+        output = processor(prompt, {modality: [item]})
+        if modality == "audio":
+            expected = hf_processor(text=prompt, audio=[item], return_tensors="pt")
+        else:
+            frames, about = item
+            expected = hf_processor(
+                text=prompt, videos=[frames], video_metadata=[about], do_sample_frames=False, return_tensors="pt"
+            )
+        assert output["prompt_token_ids"] == expected["input_ids"][0].tolist()
+        (place,) = output["mm_placeholders"][modality]
+        (item_fields,) = fields(output, modality)
+        assert place.get_num_embeds() == int(item_fields[f"{modality}.num_embeds"]) > 0
+
+
+@pytest.mark.parametrize("family", RIGHT["video"])
+def test_videos_of_any_length(family: str) -> None:
+    """1, 2, 3, 5, 8 and 17 frames, with and without metadata: served, or refused where transformers refuses (GLM-4V takes
+    no single frame)."""
+    processor = processor_of(family, cached=False)
+    hf_processor = processor.processor.info.get_hf_processor()
+    prompt = f"see {spec(family).placeholders['video']}"
+    for frames in (1, 2, 3, 5, 8, 17):
+        shot = video(64, 64, frames)
+        for item, about in ((shot, {}), ((shot, metadata(frames)), {"video_metadata": [metadata(frames)]})):
+            try:
+                expected = hf_processor(
+                    text=prompt, videos=[shot], do_sample_frames=False, return_tensors="pt", **about
+                )
+            except ValueError as error:
+                with pytest.raises(RequestError, match=re.escape(str(error))):
+                    processor(prompt, {"video": [item]})
+                continue
+            assert processor(prompt, {"video": [item]})["prompt_token_ids"] == expected["input_ids"][0].tolist()
+
+
+def test_pre_computed_embeddings_take_as_many_places_as_they_have_rows() -> None:
+    """`--enable-mm-embeds`: one tensor an item, within the frame measured around a picture (InternVL: `<img>` … `</img>`)."""
+    processor = processor_of("internvl", cached=False)
+    processor.model_config.get_multimodal_config().enable_mm_embeds = True
+    info = processor.processor.info
+    hidden = processor.model_config.get_inputs_embeds_size()
+    parsed = info.parse_mm_data({"image": [torch.randn(5, hidden), torch.randn(2, hidden)]})
+    placeholder = spec("internvl").placeholders["image"]
+    output = processor.processor(f"{placeholder} and {placeholder}", mm_items=parsed)
+    assert [place.get_num_embeds() for place in output["mm_placeholders"]["image"]] == [5, 2]
+    first = output["mm_placeholders"]["image"][0]
+    head, tail = info.profile.modalities["image"].frame
+    ids = output["prompt_token_ids"][first.offset : first.offset + first.length]
+    assert ids[: len(head)] == list(head)
+    assert ids[len(ids) - len(tail) :] == list(tail)
