@@ -67,7 +67,7 @@ class _Stand(torch.nn.Module):
 class CapturedForward:
     """The forward of one model, up to its text model."""
 
-    model: torch.nn.Module
+    model: Any
     parent: torch.nn.Module
     """The module whose child `name` is the text model."""
     name: str
@@ -103,8 +103,22 @@ class CapturedForward:
                 do="Answers would be wrong without it, and this version doesn't hand it on. Serve the model without"
                 f" {self.modality.name} items: --limit-mm-per-prompt '{{\"{self.modality.name}\": 0}}'.",
             )
-        embeddings: torch.Tensor = given["inputs_embeds"]
-        return embeddings[0][is_embed.to(embeddings.device)]
+        embeddings: torch.Tensor = given["inputs_embeds"][0]
+        self._check_other_tokens(embeddings, expansion.to(device), is_embed.to(device))
+        return embeddings[is_embed.to(embeddings.device)]
+
+    def _check_other_tokens(self, embeddings: torch.Tensor, expansion: torch.Tensor, is_embed: torch.Tensor) -> None:
+        """The rest of an expansion has to be text to the model: Ovis2 overwrites the tokens around a picture too."""
+        looked_up = self.model.get_input_embeddings()(expansion[None])[0]
+        changed = ((embeddings - looked_up).abs().amax(-1) > 1e-3 * looked_up.abs().max()) & ~is_embed
+        if bool(changed.any()):
+            raise UnsupportedModelError(
+                type(self.model).__name__,
+                found=f"that its forward overwrites the tokens {sorted(set(expansion[changed].tolist()))} of an expansion too",
+                expected="that it overwrites nothing but the modality's placeholder token",
+                do="Answers would be wrong, so the model isn't served with this modality. Serve it without"
+                f" {self.modality.name} items: --limit-mm-per-prompt '{{\"{self.modality.name}\": 0}}'.",
+            )
 
     def _given(
         self, fields: Mapping[str, "FieldValue"], expansion: torch.Tensor, is_embed: torch.Tensor, device: torch.device

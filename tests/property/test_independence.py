@@ -34,7 +34,7 @@ warm: dict[str, FamilyProcessor] = {}
 """One cache per family for the whole run: its hit rate grows from 0 to 1 over the generated requests."""
 
 
-@pytest.fixture(params=families("image"))
+@pytest.fixture(params=RIGHT["image"])
 def family(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     if name not in plain:
