@@ -16,8 +16,8 @@ from compat.parity import environment
 
 environment.prepare()
 
-from compat.parity.cases import CASE_NAMES  # noqa: E402  (after the environment)
-from compat.parity.engine import OURS, PEERS  # noqa: E402
+from compat.parity.engine import OURS, PEERS  # noqa: E402  (after the environment)
+from compat.parity.media import ALL_CASE_NAMES  # noqa: E402
 from compat.parity.plan import run_all  # noqa: E402
 from compat.parity.report import Result, markdown  # noqa: E402
 from compat.zoo import families  # noqa: E402
@@ -35,17 +35,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
 
     peers = options.peer.split(",")
-    names = options.case.split(",") if options.case else CASE_NAMES
+    names = options.case.split(",") if options.case else ALL_CASE_NAMES
     for what, asked, known in (
-        ("families", options.family, families("image")),
+        ("families", options.family, families()),
         ("peers", peers, PEERS),
-        ("cases", names, CASE_NAMES),
+        ("cases", names, ALL_CASE_NAMES),
     ):
         if unknown := sorted(set(asked) - set(known)):
             parser.error(f"found unknown {what} {', '.join(unknown)}; expected some of {', '.join(known)}")
 
     results = []
-    for result in run_all(options.family or families("image"), peers, names, jobs=options.jobs, say=_say):
+    for result in run_all(options.family or families(), peers, names, jobs=options.jobs, say=_say):
         results.append(result)
         _say(_line(result))
     if options.json:
@@ -68,10 +68,16 @@ def _line(result: Result) -> str:
     head = f"{result.family:18} {result.peer:8} {result.seconds:6.1f} s  "
     if result.error is not None:
         return f"{head}failed: {result.error}\n    output: {result.log}"
-    right = sum(case.right for case in result.cases.values())
+    judged = {name: case for name, case in result.cases.items() if case.not_applicable is None}
+    right = sum(case.right for case in judged.values())
     difference = "nothing compared" if result.difference is None else f"largest difference {result.difference:.1e}"
-    lines = [f"{head}{right}/{len(result.cases)} cases right, {difference}  ({result.model_class})"]
-    lines += [f"    {name}: {case.wrong}" for name, case in result.cases.items() if not case.right]
+    lines = [f"{head}{right}/{len(judged)} cases right, {difference}  ({result.model_class})"]
+    lines += [f"    {name}: {case.wrong}" for name, case in judged.items() if not case.right]
+    lines += [
+        f"    {name}: not applicable: {case.not_applicable}"
+        for name, case in result.cases.items()
+        if case.not_applicable is not None
+    ]
     return "\n".join(lines)
 
 

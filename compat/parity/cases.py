@@ -1,8 +1,8 @@
-"""The requests that every family is asked, as data.
+"""The requests that every family which takes pictures is asked, as data.
 
-Takes a spec; gives its cases. A case is a list of rounds; the requests of one round are given to the engine together,
-the next round starts when all are answered. Not for the family's own words: a request holds texts and pictures, and
-`Spec.prompt` makes a prompt of them.
+Takes a spec; gives its cases. Those with videos and clips stand in `compat.parity.media`. A case is a list of rounds;
+the requests of one round are given to the engine together, the next round starts when all are answered. Not for the
+family's own words: a request holds texts and items, and `Spec.prompt` makes a prompt of them.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,30 @@ class Picture:
     modality = "image"
 
 
-Part: TypeAlias = "str | Picture"
+@dataclass(frozen=True, slots=True)
+class Video:
+    """One video, every frame of which is to be kept; equal ones are the same video."""
+
+    width: int
+    height: int
+    frames: int
+    seed: int
+
+    modality = "video"
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """One clip of sound; equal ones are the same clip."""
+
+    seconds: float
+    seed: int
+
+    modality = "audio"
+
+
+Item: TypeAlias = "Picture | Video | Clip"
+Part: TypeAlias = "str | Item"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +58,7 @@ class Request:
     """Give the engine the ids of the unexpanded prompt in place of its text."""
 
     @property
-    def items(self) -> tuple[Picture, ...]:
+    def items(self) -> tuple[Item, ...]:
         """The request's items, in order."""
         return tuple(part for part in self.parts if not isinstance(part, str))
 
@@ -191,4 +214,4 @@ CASE_NAMES = (
     "together",
     "token_ids",
 )
-"""The names of the cases, in the order in which they are asked; the same for every family."""
+"""The names of these cases, in the order in which they are asked; the same for every family that takes pictures."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from compat.parity import items
 from compat.parity.cases import Case, Request
 from compat.parity.compare import EngineAnswer
 from compat.parity.reference import NUM_TOKENS, prompt_text
 from compat.zoo import Spec, checkpoint, spec
-from compat.zoo.pictures import picture
 
 if TYPE_CHECKING:
     from vllm import LLM
@@ -27,8 +27,9 @@ PEERS = (OURS, IN_TREE, NATIVE)
 
 DISABLE_VARIABLE = "HF_BACKEND_DISABLE"
 """Switches our plug-in off."""
-MAX_ITEMS = 4
-MAX_LENGTH = 1024
+MAX_ITEMS = {"image": 4, "video": 2, "audio": 2}
+"""Items a prompt; what the cases need, since an engine measures its memory with so many."""
+MAX_LENGTH = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def run(family: str, cases: Iterable[Case], peer: str, **engine_arguments: Any) 
             "model_impl": "vllm" if peer == NATIVE else "transformers",
             "dtype": "float32",
             "enforce_eager": True,
-            "limit_mm_per_prompt": {"image": MAX_ITEMS},
+            "limit_mm_per_prompt": {modality: MAX_ITEMS[modality] for modality in spec(family).placeholders},
             "max_model_len": MAX_LENGTH,
             "max_num_seqs": 8,
             "seed": 0,
@@ -90,8 +91,10 @@ def run(family: str, cases: Iterable[Case], peer: str, **engine_arguments: Any) 
         }
     )
     started = time.perf_counter() - start
+    rate = items.sampling_rate(checkpoint(family))
     rounds = {
-        case.name: tuple(_ask_together(llm, spec(family), requests, peer) for requests in case.rounds) for case in cases
+        case.name: tuple(_ask_together(llm, spec(family), requests, peer, rate) for requests in case.rounds)
+        for case in cases
     }
     (model_class,) = llm.apply_model(_class_name)
     return EngineRun(rounds, model_class, started)
@@ -101,11 +104,11 @@ def _class_name(model: Any) -> str:
     return f"{type(model).__module__}.{type(model).__name__}"
 
 
-def _ask_together(llm: "LLM", family: Spec, requests: Sequence[Request], peer: str) -> Round:
+def _ask_together(llm: "LLM", family: Spec, requests: Sequence[Request], peer: str, rate: int) -> Round:
     from vllm import SamplingParams
 
     parameters = SamplingParams(temperature=0.0, max_tokens=NUM_TOKENS, logprobs=5, ignore_eos=True, detokenize=False)
-    prompts: list[Any] = [_prompt(llm, family, request) for request in requests]
+    prompts: list[Any] = [_prompt(llm, family, request, rate) for request in requests]
     before = _processor_calls(peer)
     outputs = llm.generate(prompts, parameters, use_tqdm=False)
     after = _processor_calls(peer)
@@ -122,13 +125,13 @@ def _ask_together(llm: "LLM", family: Spec, requests: Sequence[Request], peer: s
     return Round(answers, None if before is None or after is None else after - before)
 
 
-def _prompt(llm: "LLM", family: Spec, request: Request) -> dict[str, Any]:
+def _prompt(llm: "LLM", family: Spec, request: Request, rate: int) -> dict[str, Any]:
     text = prompt_text(family, request)
     prompt: dict[str, Any] = (
         {"prompt_token_ids": llm.get_tokenizer().encode(text)} if request.as_ids else {"prompt": text}
     )
     if request.items:
-        prompt["multi_modal_data"] = {"image": [picture(item.width, item.height, item.seed) for item in request.items]}
+        prompt["multi_modal_data"] = items.multi_modal_data(request, rate)
     return prompt
 
 

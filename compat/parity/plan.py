@@ -6,12 +6,14 @@ Takes families, peers and cases; gives a `Result` each. Not for the command line
 import functools
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from compat.parity import engine, preload, reference
-from compat.parity.cases import Case, cases
+from compat.parity.cases import Case, Request
 from compat.parity.children import Outcome, Task, run_forked
+from compat.parity.media import LEFT_OUT, all_cases
+from compat.parity.reference import Answer, Refusal
 from compat.parity.report import CaseResult, Result, judge
 from compat.zoo import spec
 
@@ -27,8 +29,9 @@ def run_all(
     """Run the cases named `case_names` of every family on every peer; yields results as `jobs` engines at once end.
 
     The environment must be prepared and vLLM not imported yet. A family whose reference fails gives one failed result a
-    peer. Progress goes to `say`.
+    peer; one that takes the items of none of the cases gives none. Progress goes to `say`.
     """
+    families = [family for family in families if _cases(family, case_names)]
     logs = Path(tempfile.mkdtemp(prefix="parity-"))
     say(f"asking transformers: {len(families)} families, {len(case_names)} cases (output of all children: {logs})")
     start = time.perf_counter()
@@ -76,14 +79,34 @@ def run_all(
 
 
 def _cases(family: str, names: Sequence[str]) -> list[Case]:
-    return [case for case in cases(spec(family)) if case.name in names]
+    return [case for case in all_cases(spec(family)) if case.name in names]
 
 
 def _refer(family: str, case_names: Sequence[str]) -> str:
-    return reference.summary(reference.reference(family, _cases(family, case_names)))
+    return reference.summary(_answers(family, _cases(family, case_names)))
+
+
+def _answers(family: str, chosen: Sequence[Case]) -> dict[Request, Answer | Refusal]:
+    return reference.reference(family, [case for case in chosen if (family, case.name) not in LEFT_OUT])
+
+
+def _why_not(family: str, case: Case, answers: Mapping[Request, Answer | Refusal]) -> str | None:
+    """Why `case` has nothing to compare with; None if it has."""
+    if (family, case.name) in LEFT_OUT:
+        return LEFT_OUT[family, case.name]
+    found = [answers[request] for request in case.requests()]
+    return next((f"transformers refuses: {one.message}" for one in found if isinstance(one, Refusal)), None)
 
 
 def _run_and_judge(family: str, case_names: Sequence[str], peer: str) -> tuple[dict[str, CaseResult], str, float]:
     chosen = _cases(family, case_names)
-    run = engine.run(family, chosen, peer)
-    return judge(run, reference.reference(family, chosen), chosen), run.model_class, run.start_seconds
+    answers = _answers(family, chosen)
+    reasons = {case.name: _why_not(family, case, answers) for case in chosen}
+    asked = [case for case in chosen if reasons[case.name] is None]
+    run = engine.run(family, asked, peer)
+    given = {request: answer for request, answer in answers.items() if isinstance(answer, Answer)}
+    results = judge(run, given, asked)
+    for name, reason in reasons.items():
+        if reason is not None:
+            results[name] = CaseResult(False, None, None, (), not_applicable=reason)
+    return results, run.model_class, run.start_seconds

@@ -14,9 +14,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from compat.parity import items
 from compat.parity.cases import Case, Request
+from compat.parity.media import REFUSED
 from compat.zoo import Spec, checkpoint, spec
-from compat.zoo.pictures import picture
 from compat.zoo.untyped import transformers
 
 if TYPE_CHECKING:
@@ -38,6 +39,13 @@ class Answer:
     """[tokens, vocabulary]: log-probabilities before each token."""
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """That transformers does not take a request, as `compat.parity.media.REFUSED` says of its family."""
+
+    message: str
+
+
 def prompt_text(family: Spec, request: Request) -> str:
     """The unexpanded prompt of `request` in the words of `family`."""
     return family.prompt(
@@ -45,8 +53,11 @@ def prompt_text(family: Spec, request: Request) -> str:
     )
 
 
-def ask(family: str, requests: Iterable[Request]) -> dict[Request, Answer]:
-    """Load the checkpoint of `family` and answer each request on its own. Requests must be distinct by content."""
+def ask(family: str, requests: Iterable[Request]) -> dict[Request, Answer | Refusal]:
+    """Load the checkpoint of `family` and answer each request on its own. Requests must be distinct by content.
+
+    A refusal by the processor that is not in the table of refusals is passed on.
+    """
     import torch
 
     folder = checkpoint(family)
@@ -54,10 +65,17 @@ def ask(family: str, requests: Iterable[Request]) -> dict[Request, Answer]:
     # transformers chooses the attention: sdpa where the model can, eager for GOT-OCR 2.
     model = getattr(transformers, spec(family).model_class).from_pretrained(folder, dtype=torch.float32)
     model.eval()
-    answers = {}
+    answers: dict[Request, Answer | Refusal] = {}
+    rate = items.sampling_rate(folder)
     for request in requests:
         # Llama 4's processor gives bfloat16 whatever the model is; every engine casts to the model's own.
-        inputs = prepare_inputs(processor, spec(family), request).to(torch.float32)
+        try:
+            inputs = prepare_inputs(processor, spec(family), request, rate).to(torch.float32)
+        except ValueError as error:
+            if family not in REFUSED or REFUSED[family] not in str(error):
+                raise
+            answers[request] = Refusal(str(error))
+            continue
         with torch.no_grad():
             output = model.generate(
                 **inputs,
@@ -75,14 +93,13 @@ def ask(family: str, requests: Iterable[Request]) -> dict[Request, Answer]:
     return answers
 
 
-def prepare_inputs(processor: Any, family: Spec, request: Request) -> Any:
-    """The HF processor's output for `request`, as tensors with a batch dimension of one."""
-    pictures = [picture(item.width, item.height, item.seed) for item in request.items]
-    items = {"images": pictures} if pictures else {}
-    return processor(text=[prompt_text(family, request)], return_tensors="pt", **items)
+def prepare_inputs(processor: Any, family: Spec, request: Request, rate: int) -> Any:
+    """The HF processor's output for `request`, as tensors with a batch dimension of one; clips at `rate` Hz."""
+    arguments = items.processor_arguments(processor, family.name, request, rate)
+    return processor(text=[prompt_text(family, request)], return_tensors="pt", **arguments)
 
 
-def reference(family: str, cases: Iterable[Case]) -> dict[Request, Answer]:
+def reference(family: str, cases: Iterable[Case]) -> dict[Request, Answer | Refusal]:
     """The answers to all requests of `cases`, from disk if they were computed before."""
     requests = list(dict.fromkeys(request for case in cases for request in case.requests()))
     place = _place(family, requests)
@@ -94,17 +111,21 @@ def reference(family: str, cases: Iterable[Case]) -> dict[Request, Answer]:
 
 
 def _place(family: str, requests: Iterable[Request]) -> Path:
-    # The checkpoint's folder stands for the zoo and transformers; what else makes an answer is this file and torch.
-    asked = repr((list(requests), metadata.version("torch"), Path(__file__).read_text()))
+    # The checkpoint's folder stands for the zoo and transformers; what else makes an answer is torch and these files.
+    sources = [Path(str(file)).read_text() for file in (__file__, items.__file__)]
+    asked = repr((list(requests), metadata.version("torch"), sources))
     name = f"{family}-{hashlib.sha256(asked.encode()).hexdigest()[:12]}.npz"
     return checkpoint(family).parent / "reference" / name
 
 
-def _save(place: Path, answers: Iterable[Answer]) -> None:
+def _save(place: Path, answers: Iterable[Answer | Refusal]) -> None:
     import numpy as np
 
     arrays: dict[str, Any] = {}
     for number, answer in enumerate(answers):
+        if isinstance(answer, Refusal):
+            arrays[f"{number}.refusal"] = np.array(answer.message)
+            continue
         arrays[f"{number}.prompt_ids"] = np.array(answer.prompt_ids)
         arrays[f"{number}.tokens"] = np.array(answer.tokens)
         arrays[f"{number}.logprobs"] = answer.logprobs
@@ -115,12 +136,14 @@ def _save(place: Path, answers: Iterable[Answer]) -> None:
     os.replace(made, place)
 
 
-def _load(place: Path, requests: list[Request]) -> dict[Request, Answer]:
+def _load(place: Path, requests: list[Request]) -> dict[Request, Answer | Refusal]:
     import numpy as np
 
     with np.load(place) as arrays:
         return {
-            request: Answer(
+            request: Refusal(str(arrays[f"{number}.refusal"]))
+            if f"{number}.refusal" in arrays
+            else Answer(
                 prompt_ids=tuple(arrays[f"{number}.prompt_ids"].tolist()),
                 tokens=tuple(arrays[f"{number}.tokens"].tolist()),
                 logprobs=arrays[f"{number}.logprobs"],
@@ -129,12 +152,14 @@ def _load(place: Path, requests: list[Request]) -> dict[Request, Answer]:
         }
 
 
-def summary(answers: Mapping[Request, Answer]) -> str:
+def summary(found: Mapping[Request, Answer | Refusal]) -> str:
     """A JSON line on the answers: how many, and how many different tokens they hold."""
+    answers = [answer for answer in found.values() if isinstance(answer, Answer)]
     return json.dumps(
         {
-            "requests": len(answers),
-            "different_tokens": len({token for answer in answers.values() for token in answer.tokens}),
-            "longest_prompt": max(len(answer.prompt_ids) for answer in answers.values()),
+            "requests": len(found),
+            "refused": len(found) - len(answers),
+            "different_tokens": len({token for answer in answers for token in answer.tokens}),
+            "longest_prompt": max((len(answer.prompt_ids) for answer in answers), default=0),
         }
     )

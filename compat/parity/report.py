@@ -28,6 +28,8 @@ class CaseResult:
     """The first difference, in words."""
     processor_calls: tuple[int | None, ...]
     """Calls of the HF processor, round by round."""
+    not_applicable: str | None = None
+    """Why transformers gives nothing to compare with; the engine was not asked then, and `right` says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +48,9 @@ class Result:
 
     @property
     def right(self) -> bool:
-        """Whether every case was."""
-        return self.error is None and bool(self.cases) and all(case.right for case in self.cases.values())
+        """Whether every case that could be compared was, and there was one."""
+        judged = [case.right for case in self.cases.values() if case.not_applicable is None]
+        return self.error is None and bool(judged) and all(judged)
 
     @property
     def difference(self) -> float | None:
@@ -88,10 +91,16 @@ def markdown(results: Sequence[Result], case_names: Sequence[str]) -> str:
     header = ["family", "peer", *(name.replace("_", " ") for name in case_names), "largest difference", "seconds"]
     rows = [header, ["---"] * len(header)]
     for result in results:
-        if result.error is not None:
-            marks = ["error"] * len(case_names)
-        else:
-            marks = ["right" if result.cases[name].right else "**wrong**" for name in case_names]
+        failed = result.error is not None
+        marks = ["error" if failed else _mark(result.cases.get(name)) for name in case_names]
         difference = "" if result.difference is None else f"{result.difference:.0e}"
         rows.append([result.family, result.peer, *marks, difference, f"{result.seconds:.1f}"])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def _mark(case: CaseResult | None) -> str:
+    if case is None:
+        return ""  # the family takes no such items
+    if case.not_applicable is not None:
+        return "n/a"
+    return "right" if case.right else "**wrong**"

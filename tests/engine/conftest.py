@@ -20,18 +20,20 @@ JOBS = 2
 def parity(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     """The result of peer "ours" for each family that a collected test names in its parameter `family`.
 
-    One child process imports vLLM once and forks an engine a family, so eleven families take about a minute and a half
-    on two cores. Its progress goes to the terminal: the first test waits for all of them.
+    The cases are those in `CASES` of the tests' modules. One child process imports vLLM once and forks an engine a family,
+    so eleven families take about a minute and a half on two cores, and a family that two modules name has one engine. Its
+    progress goes to the terminal: the first test waits for all of them.
     """
-    families = sorted(
-        {
-            item.callspec.params["family"]
-            for item in request.session.items
-            if hasattr(item, "callspec") and "parity" in getattr(item, "fixturenames", ())
-        }
-    )
+    asking = [
+        item
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and "parity" in item.fixturenames
+    ]
+    families = sorted({item.callspec.params["family"] for item in asking})
+    cases = sorted({case for item in asking for case in item.module.CASES})
     results = tmp_path_factory.mktemp("parity") / "results.json"
-    command = [sys.executable, "-m", "compat.parity", *families, "--jobs", str(JOBS), "--json", str(results)]
+    command = [sys.executable, "-m", "compat.parity", *families, "--case", ",".join(cases)]
+    command += ["--jobs", str(JOBS), "--json", str(results)]
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
         print(f"\n$ {' '.join(command[1:])}", flush=True)

@@ -18,6 +18,9 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 
 FAMILIES = RIGHT["image"]
 
+CASES = CASE_NAMES
+"""What the fixture `parity` asks for this module."""
+
 CONTRACTS = {case.name: case.contracts for case in cases(spec(FAMILIES[0]))}
 
 
@@ -53,12 +56,12 @@ def test_c2_repeated_request_does_not_call_the_processor(family: str, parity: Ma
 @pytest.mark.parametrize("family", FAMILIES)
 def test_never_more_processor_calls_than_items(family: str, parity: Mapping[str, Any]) -> None:
     """N items that are not cached take at most N calls of the HF processor, whatever stands beside them."""
-    by_name = {case.name: case for case in cases(spec(family))}
-    for name, found in parity[family]["cases"].items():
+    for case in cases(spec(family)):
+        found = parity[family]["cases"][case.name]
         cached: set[object] = set()
-        for asked_together, calls in zip(by_name[name].rounds, found["processor_calls"], strict=True):
+        for asked_together, calls in zip(case.rounds, found["processor_calls"], strict=True):
             items = [item for request in asked_together for item in request.items]
-            assert calls <= sum(item not in cached for item in items), (name, calls, items)
+            assert calls <= sum(item not in cached for item in items), (case.name, calls, items)
             cached.update(items)
 
 
