@@ -33,8 +33,10 @@ _ONE_CLIP_A_TEXT = "Got 1 text but 2 audio"
 
 REFUSED: Mapping[str, str] = {
     "audioflamingo3": _ONE_CLIP_A_TEXT,
+    "fun_asr_nano": _ONE_CLIP_A_TEXT,
     "glmasr": _ONE_CLIP_A_TEXT,
     "musicflamingo": _ONE_CLIP_A_TEXT,
+    "qwen3_asr": _ONE_CLIP_A_TEXT,
 }
 """Family to a part of the message with which its HF processor refuses several clips a text. Such a refusal makes a case
 not applicable; any other is an error."""
@@ -43,9 +45,15 @@ _MIXED = (
     "transformers pads the clips of a text to the longest and encodes the padding, so a clip's result hangs on others"
 )
 
+_FRAMES_AS_PICTURES = (
+    "transformers gives a video's frames the tokens of pictures, then finds more of them than embeddings of the picture"
+)
+
 LEFT_OUT: Mapping[tuple[str, str], str] = {
     ("granite_speech", "two_clips"): _MIXED,
     ("granite_speech", "adjacent_clips"): _MIXED,
+    ("glm46v", "image_and_video"): _FRAMES_AS_PICTURES,
+    ("glm4v", "image_and_video"): _FRAMES_AS_PICTURES,
 }
 """Family and case to the reason why what transformers answers is no reference for it."""
 
@@ -77,7 +85,7 @@ def all_cases(family: Spec) -> tuple[Case, ...]:
 
 
 def _video_cases(family: Spec) -> tuple[Case, ...]:
-    found = (
+    found: tuple[Case, ...] = (
         Case("one_video", "one video inside a text", ("C12",), ((_around("Watch ", Video(*SHORT_VIDEO, seed=200)),),)),
         Case(
             "other_video",
@@ -111,7 +119,7 @@ def _video_cases(family: Spec) -> tuple[Case, ...]:
 
 
 def _clip_cases(family: Spec) -> tuple[Case, ...]:
-    found = (
+    found: tuple[Case, ...] = (
         Case("one_clip", "one clip inside a text", ("C12",), ((_around("Hear ", Clip(1.3, 300)),),)),
         Case(
             "other_length",
