@@ -54,6 +54,7 @@ LEFT_OUT: Mapping[tuple[str, str], str] = {
     ("granite_speech", "adjacent_clips"): _MIXED,
     ("glm46v", "image_and_video"): _FRAMES_AS_PICTURES,
     ("glm4v", "image_and_video"): _FRAMES_AS_PICTURES,
+    ("smolvlm", "image_and_video"): _FRAMES_AS_PICTURES,
 }
 """Family and case to the reason why what transformers answers is no reference for it."""
 
