@@ -52,6 +52,7 @@ class GenericMultiModalMixin:
     if TYPE_CHECKING:
         model: PreTrainedModel
         model_config: "ModelConfig"
+        pp_group: Any
 
     def __init__(self, *, vllm_config: "VllmConfig", prefix: str = "") -> None:
         super().__init__(vllm_config=vllm_config, prefix=prefix)  # type: ignore[call-arg]
@@ -98,9 +99,9 @@ class GenericMultiModalMixin:
     def eval(self) -> Self:
         """vLLM's loaders end with this, after weights are loaded and made ready and before anything is profiled: encoders
         are held to the model's forward here, so that one that doesn't fit stops the start. (On a CPU vLLM runs no encoder
-        before the first request.)"""
+        before the first request.) Only the first rank of a pipeline has the embeddings and runs encoders."""
         model: Self = super().eval()  # type: ignore[misc]
-        if not self._encoders:
+        if not self._encoders and self.pp_group.is_first_rank:
             with torch.inference_mode():
                 self._make_encoders(next(self.model.parameters()).device)
         return model
