@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from hf_backend.encoding.features import to_device
 from hf_backend.errors import UnsupportedModelError
 from hf_backend.modalities import Modality
 
@@ -125,9 +126,7 @@ class CapturedForward:
     ) -> dict[str, Any]:
         """What the forward gives its text model."""
         arguments: dict[str, Any] = {
-            name: value.to(device) if isinstance(value, torch.Tensor) else [part.to(device) for part in value]
-            for name, value in fields.items()
-            if name in self.accepted
+            name: to_device(value, device) for name, value in fields.items() if name in self.accepted
         }
         ids = expansion.to(device)[None]
         arguments |= {"input_ids": ids, "use_cache": False}

@@ -41,11 +41,12 @@ class FeaturesMethod:
         HF implementations expect every argument where the model is, and synchronise inside (Qwen2-VL calls `.tolist()`
         on its grid).
         """
-        arguments = {name: _to(value, device) for name, value in fields.items() if name in self.accepted}
+        arguments = {name: to_device(value, device) for name, value in fields.items() if name in self.accepted}
         return as_rows(self.method(**arguments, return_dict=True))
 
 
-def _to(value: "FieldValue", device: torch.device) -> "FieldValue":
+def to_device(value: "FieldValue", device: torch.device) -> "FieldValue":
+    """A field's value on `device`, a list entry by entry."""
     if isinstance(value, torch.Tensor):
         return value.to(device, non_blocking=True)
     return [part.to(device, non_blocking=True) for part in value]
