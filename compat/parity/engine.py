@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from compat.parity import items
 from compat.parity.cases import Case, Request
-from compat.parity.compare import EngineAnswer
 from compat.parity.reference import NUM_TOKENS, prompt_text
 from compat.zoo import Spec, checkpoint, spec
+from hf_backend.check.compare import EngineAnswer
 
 if TYPE_CHECKING:
     from vllm import LLM

@@ -13,9 +13,10 @@ from compat.parity import engine, preload, reference
 from compat.parity.cases import Case, Request
 from compat.parity.children import Outcome, Task, run_forked
 from compat.parity.media import LEFT_OUT, all_cases
-from compat.parity.reference import Answer, Refusal
+from compat.parity.reference import Refusal
 from compat.parity.report import CaseResult, Result, judge
 from compat.zoo import spec
+from hf_backend.check.compare import Answer
 
 
 def run_all(

@@ -12,31 +12,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compat.parity import items
 from compat.parity.cases import Case, Request
 from compat.parity.media import REFUSED
 from compat.zoo import Spec, checkpoint, spec
 from compat.zoo.untyped import transformers
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+from hf_backend.check.compare import Answer
 
 NUM_TOKENS = 14
 """Length of an answer; the same for the engine."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What transformers makes of one request."""
-
-    prompt_ids: tuple[int, ...]
-    """The expanded prompt."""
-    tokens: tuple[int, ...]
-    logprobs: "npt.NDArray[np.float32]"
-    """[tokens, vocabulary]: log-probabilities before each token."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from compat.parity.cases import Case
-from compat.parity.compare import TOLERANCE, compare, join
+from hf_backend.check.compare import TOLERANCE, compare, join
 
 if TYPE_CHECKING:
     from compat.parity.cases import Request
     from compat.parity.engine import EngineRun
-    from compat.parity.reference import Answer
+    from hf_backend.check.compare import Answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from compat.zoo.registry import spec as find_spec
 from compat.zoo.spec import Spec
 from compat.zoo.tokenizer import make_tokenizer
 from compat.zoo.untyped import transformers
-from compat.zoo.weights import randomise
+from hf_backend.check.weights import randomise
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from compat.zoo.build import build
+from hf_backend.check import weights
 
 CACHE_VARIABLE = "HF_BACKEND_ZOO_CACHE"
 """Environment variable naming the folder to keep checkpoints in."""
@@ -26,11 +27,13 @@ def cache_folder() -> Path:
 
 @functools.cache
 def source_key(*folders: Path) -> str:
-    """Twelve hex digits over the sources below `folders`, by default the zoo's own.
+    """Twelve hex digits over the sources below `folders`, by default the zoo's own and what fills its weights.
 
     A spec holds functions, which have no content to compare; the text of all sources has, and building again is cheap.
     """
     digest = hashlib.sha256()
+    if not folders:
+        digest.update(Path(weights.__file__).read_bytes())
     for folder in folders or (Path(__file__).parent,):
         for path in sorted(folder.rglob("*.py")):
             digest.update(str(path.relative_to(folder)).encode())

@@ -1,1 +1,1 @@
-"""The `hf-backend` command: `doctor` and `demo`. Not for anything that runs while a model is served."""
+"""The `hf-backend` command: `doctor`, `check` and `demo`. Not for anything that runs while a model is served."""

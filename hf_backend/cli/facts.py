@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -33,6 +33,9 @@ LIBRARIES = ("torch", "torchvision", "torchaudio")
 QUESTIONS = Path(__file__).parent / "questions"
 TIMEOUT_S = 180.0
 """Importing vLLM takes 6 to 10 s warm, far longer from a cold disk."""
+
+HEARTBEAT_S = 15.0
+"""How often a long question says that it is still at work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +106,16 @@ class Unanswered(Exception):
     """A child process crashed or took too long."""
 
 
-def ask(question: str, arguments: Sequence[str], timeout_s: float = TIMEOUT_S) -> Any:
+def ask(
+    question: str,
+    arguments: Sequence[str],
+    timeout_s: float = TIMEOUT_S,
+    waiting: Callable[[float], None] | None = None,
+) -> Any:
     """Run a script of `hf_backend.cli.questions` and give its answer. Raises `Unanswered`.
 
     The child is started without its script's folder on its path (`-P`), so it finds what `vllm serve` would find.
+    `waiting` is told the seconds gone every `HEARTBEAT_S`.
     """
     with tempfile.TemporaryDirectory(prefix="hf-backend-doctor-") as folder:
         answer, log = Path(folder, "answer.json"), Path(folder, "log.txt")
@@ -118,10 +127,14 @@ def ask(question: str, arguments: Sequence[str], timeout_s: float = TIMEOUT_S) -
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+            started = time.monotonic()
             try:
-                status = child.wait(timeout_s)
-            except subprocess.TimeoutExpired:
-                raise Unanswered(f"{question}: no answer within {timeout_s:.0f} s") from None
+                while (status := _wait(child, min(HEARTBEAT_S, timeout_s))) is None:
+                    gone = time.monotonic() - started
+                    if gone >= timeout_s:
+                        raise Unanswered(f"{question}: no answer within {timeout_s:.0f} s")
+                    if waiting is not None:
+                        waiting(gone)
             finally:
                 if child.poll() is None:
                     os.killpg(child.pid, signal.SIGKILL)
@@ -130,6 +143,14 @@ def ask(question: str, arguments: Sequence[str], timeout_s: float = TIMEOUT_S) -
             lines = log.read_text(errors="replace").strip().splitlines() or ["it said nothing"]
             raise Unanswered(f"{question}: the process ended with status {status}: {lines[-1][:400]}")
         return json.loads(answer.read_text())
+
+
+def _wait(child: "subprocess.Popen[bytes]", seconds: float) -> int | None:
+    """The child's exit status, or None if it still runs after `seconds`."""
+    try:
+        return child.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def gather(timeout_s: float = TIMEOUT_S) -> Facts:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from hf_backend import __version__
 
-COMMANDS = ("doctor", "demo")
+COMMANDS = ("doctor", "check", "demo")
 """Modules of `hf_backend.cli`, each the subcommand of its name."""
 
 

@@ -57,6 +57,11 @@ class Encoder:
         self.joinable = profile.joinable and self._joins(probes, device)
         """Whether items may share a call: the processor joins them, and the tower keeps them apart (C9)."""
 
+    @property
+    def way(self) -> str:
+        """Which of the two ways serves, in words for `hf-backend check`."""
+        return "the model's own forward" if self._features is None else "its features method"
+
     def __call__(self, items: Sequence[EncoderItem], device: torch.device) -> torch.Tensor:
         """Embeddings of one bucket's items, [rows, hidden size]."""
         fields = join([item.fields for item in items], self._profile.layouts)

@@ -11,8 +11,8 @@ import pytest
 
 from compat.expected import FOUNDATION, RIGHT
 from compat.parity.cases import CASE_NAMES, cases
-from compat.parity.compare import TOLERANCE
 from compat.zoo import spec
+from hf_backend.check.compare import TOLERANCE
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from compat.expected import RIGHT
-from compat.parity.compare import TOLERANCE
 from compat.parity.media import CLIP_CASE_NAMES, LEFT_OUT, REFUSED, VIDEO_CASE_NAMES, all_cases
 from compat.zoo import spec
+from hf_backend.check.compare import TOLERANCE
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 

@@ -16,13 +16,13 @@ import transformers
 from transformers import AutoProcessor, AutoTokenizer
 
 from compat.parity.cases import CASE_NAMES, Picture, Request, cases
-from compat.parity.compare import TOLERANCE
 from compat.parity.reference import ask, prompt_text
 from compat.zoo import checkpoint, families, spec
 from compat.zoo.build import build
 from compat.zoo.clips import clip
 from compat.zoo.pictures import picture
 from compat.zoo.tokenizer import make_tokenizer
+from hf_backend.check.compare import TOLERANCE
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,10 +10,9 @@ import pytest
 
 from compat.parity.cases import Case, Picture, Request
 from compat.parity.children import Task, run_forked
-from compat.parity.compare import TIE, TOLERANCE, EngineAnswer, Verdict, compare, join
 from compat.parity.engine import EngineRun, Round, choose_peer
-from compat.parity.reference import Answer
 from compat.parity.report import Result, judge, markdown
+from hf_backend.check.compare import TIE, TOLERANCE, Answer, EngineAnswer, Verdict, compare, join
 
 
 def _logprobs() -> "np.ndarray[Any, np.dtype[np.float32]]":

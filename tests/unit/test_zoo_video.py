@@ -12,9 +12,9 @@ import transformers
 from transformers import AutoProcessor
 from transformers.video_utils import VideoMetadata
 
-from compat.parity.compare import TOLERANCE
 from compat.zoo import checkpoint, families, spec
 from compat.zoo.pictures import picture
+from hf_backend.check.compare import TOLERANCE
 
 FRAMES, RATE = 4, 2.0
 SIZE = (64, 48)

@@ -1,6 +1,7 @@
 """Whether an engine's answer is transformers' answer.
 
-Takes both; gives a `Verdict` with the largest difference and, where they differ, where first. Not for running either.
+Takes both; gives a `Verdict` with the largest difference and, where they differ, where first. Not for running either. Also
+what `compat.parity` compares by.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,12 +9,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from compat.parity.reference import Answer
+    import numpy as np
+    import numpy.typing as npt
 
 TIE = 1e-3
 """Two tokens whose log-probabilities are nearer than this may come in either order."""
 TOLERANCE = 2e-3
 """Largest difference of a log-probability; right runs in float32 are off by 1e-5 to 2e-4."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What transformers makes of one request."""
+
+    prompt_ids: tuple[int, ...]
+    """The expanded prompt."""
+    tokens: tuple[int, ...]
+    logprobs: "npt.NDArray[np.float32]"
+    """[tokens, vocabulary]: log-probabilities before each token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +51,7 @@ class Verdict:
     """The first difference, in words; None if there is none."""
 
 
-def compare(expected: "Answer", found: EngineAnswer, *, tolerance: float = TOLERANCE) -> Verdict:
+def compare(expected: Answer, found: EngineAnswer, *, tolerance: float = TOLERANCE) -> Verdict:
     """Compare prompt, tokens and log-probabilities, up to the first tie that went the other way."""
     if expected.prompt_ids != found.prompt_ids:
         return Verdict(float("nan"), 0, _first_prompt_difference(expected.prompt_ids, found.prompt_ids))

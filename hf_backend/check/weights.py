@@ -1,6 +1,7 @@
 """Random weights that make an answer depend on everything that went in.
 
-Takes a model with transformers' own initial weights; fills it in place. Not for trained models.
+Takes a model with transformers' own initial weights; fills it in place. Not for trained models. The zoo fills its
+checkpoints by it too.
 """
 
 import zlib
