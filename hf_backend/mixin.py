@@ -6,7 +6,7 @@ loading, layer replacement and forward it keeps.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
@@ -27,6 +27,8 @@ from hf_backend.upstream import (
     current_platform,
     init_logger,
 )
+from hf_backend.weights.load import load
+from hf_backend.weights.skeleton import head_is_tied, output_embeddings_name, skeleton
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -53,6 +55,7 @@ class GenericMultiModalMixin:
         model: PreTrainedModel
         model_config: "ModelConfig"
         pp_group: Any
+        config: Any
 
     def __init__(self, *, vllm_config: "VllmConfig", prefix: str = "") -> None:
         super().__init__(vllm_config=vllm_config, prefix=prefix)  # type: ignore[call-arg]
@@ -105,6 +108,21 @@ class GenericMultiModalMixin:
             with torch.inference_mode():
                 self._make_encoders(next(self.model.parameters()).device)
         return model
+
+    @functools.cached_property
+    def _skeleton(self) -> Any:
+        """transformers' model of this checkpoint on the meta device; not a child, since it isn't set as an attribute."""
+        config = self.model_config
+        return skeleton(self.config, config.architectures, config.model, trust_remote_code=config.trust_remote_code)
+
+    def _get_tie_word_embeddings(self) -> bool:
+        """Whether transformers ties the head; the outer and the inner config may disagree."""
+        head = output_embeddings_name(self._skeleton)
+        return head is not None and head_is_tied(self._skeleton, head)
+
+    def load_weights(self, weights: Iterable[tuple[str, torch.Tensor]]) -> set[str]:
+        """Load a checkpoint in any layout that transformers loads; returns the names of what was loaded."""
+        return load(self, self._skeleton, weights, super().load_weights)  # type: ignore[misc]
 
     def get_mrope_input_positions(
         self, input_tokens: Sequence[int], mm_features: Sequence[MultiModalFeatureSpec]
