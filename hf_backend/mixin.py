@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 
 from hf_backend import modalities
+from hf_backend.configs.parts import served_config
 from hf_backend.encoding.contiguous import make_inputs_contiguous
 from hf_backend.encoding.encode import encode
 from hf_backend.encoding.encoder import Encoder
@@ -56,6 +57,7 @@ class GenericMultiModalMixin:
         model_config: "ModelConfig"
         pp_group: Any
         config: Any
+        text_config: Any
 
     def __init__(self, *, vllm_config: "VllmConfig", prefix: str = "") -> None:
         super().__init__(vllm_config=vllm_config, prefix=prefix)  # type: ignore[call-arg]
@@ -108,6 +110,21 @@ class GenericMultiModalMixin:
             with torch.inference_mode():
                 self._make_encoders(next(self.model.parameters()).device)
         return model
+
+    def _patch_config(self) -> None:
+        """vLLM's attention for the text model; also where the text config is a copy of the whole (`configs.rules`)."""
+        super()._patch_config()  # type: ignore[misc]
+        if type(self.text_config) is type(self.config):
+            self.config._attn_implementation_internal = self.text_config._attn_implementation
+
+    @functools.cached_property
+    def _from_config_kwargs(self) -> dict[str, Any]:
+        """What `AutoModel` builds the model from: for an Omni the part that generates text."""
+        kwargs: dict[str, Any] = super()._from_config_kwargs  # type: ignore[misc]
+        config = self.model_config
+        remote = config.trust_remote_code
+        part = served_config(self.config, config.architectures, config.model, trust_remote_code=remote)
+        return kwargs | {"config": part}
 
     @functools.cached_property
     def _skeleton(self) -> Any:

@@ -45,7 +45,7 @@ class SkeletonNames:
         buffers = {name for name, _ in skeleton.named_buffers()} - self.state.keys()
         self._recomputed = buffers
         """Buffers that no checkpoint needs to hold, though old ones do (`rotary_emb.inv_freq`)."""
-        ignored = [each for each in (getattr(skeleton, "_keys_to_ignore_on_load_unexpected", None) or ())]
+        ignored = getattr(skeleton, "_keys_to_ignore_on_load_unexpected", None) or ()
         self._ignored = [re.compile(pattern) for pattern in ignored]
         group_class = getattr(core_model_loading, "GroupWeightRename", None)
         self._ordered = [each for each in self.renamings if group_class is not None and isinstance(each, group_class)]

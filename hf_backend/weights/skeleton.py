@@ -37,7 +37,7 @@ def model_class(config: Any, architectures: Sequence[str], model: str, *, trust_
         mapping = getattr(getattr(transformers, name, None), "_model_mapping", {})
         if type(config) in mapping:
             chosen = mapping[type(config)]
-            return chosen[0] if isinstance(chosen, tuple) else chosen  # type: ignore[no-any-return]
+            return chosen[0] if isinstance(chosen, tuple) else chosen
     raise UnsupportedModelError(
         ", ".join(architectures) or type(config).__name__,
         found="no class of that name in the installed transformers, nor in the checkpoint's own code",
