@@ -6,18 +6,20 @@ loading, layer replacement and forward it keeps.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
 
 from hf_backend import modalities
+from hf_backend.configs.parts import served_config
 from hf_backend.encoding.contiguous import make_inputs_contiguous
 from hf_backend.encoding.encode import encode
-from hf_backend.encoding.encoder import Encoder
+from hf_backend.encoding.encoder import Encoder, refused_by_model
 from hf_backend.encoding.items import encoder_item, take_apart
 from hf_backend.language.positions import rope_positions
 from hf_backend.language.view import language_view
+from hf_backend.layers.kept import aside
 from hf_backend.processing.info import ProcessingInfo
 from hf_backend.records import EMBEDS, ProcessorProfile
 from hf_backend.upstream import (
@@ -27,6 +29,8 @@ from hf_backend.upstream import (
     current_platform,
     init_logger,
 )
+from hf_backend.weights.load import load
+from hf_backend.weights.skeleton import head_is_tied, output_embeddings_name, skeleton
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -53,6 +57,8 @@ class GenericMultiModalMixin:
         model: PreTrainedModel
         model_config: "ModelConfig"
         pp_group: Any
+        config: Any
+        text_config: Any
 
     def __init__(self, *, vllm_config: "VllmConfig", prefix: str = "") -> None:
         super().__init__(vllm_config=vllm_config, prefix=prefix)  # type: ignore[call-arg]
@@ -94,7 +100,8 @@ class GenericMultiModalMixin:
         for name, profile in self._profile.modalities.items():
             if limits.get_limit_per_prompt(name) > 0:
                 probes = [encoder_item(item) for item in self._info.probe_items(name)]
-                self._encoders[name] = Encoder(self.model, modalities.get(name), profile, probes, device)
+                with refused_by_model(self.model, name):
+                    self._encoders[name] = Encoder(self.model, modalities.get(name), profile, probes, device)
 
     def eval(self) -> Self:
         """vLLM's loaders end with this, after weights are loaded and made ready and before anything is profiled: encoders
@@ -105,6 +112,41 @@ class GenericMultiModalMixin:
             with torch.inference_mode():
                 self._make_encoders(next(self.model.parameters()).device)
         return model
+
+    def recursive_replace(self) -> None:
+        """vLLM's replacement of layers, but for those that have to stay."""
+        with aside(self.model, self.model.get_decoder()):
+            super().recursive_replace()  # type: ignore[misc]
+
+    def _patch_config(self) -> None:
+        """vLLM's attention for the text model; also where the text config is a copy of the whole (`configs.rules`)."""
+        super()._patch_config()  # type: ignore[misc]
+        if type(self.text_config) is type(self.config):
+            self.config._attn_implementation_internal = self.text_config._attn_implementation
+
+    @functools.cached_property
+    def _from_config_kwargs(self) -> dict[str, Any]:
+        """What `AutoModel` builds the model from: for an Omni the part that generates text."""
+        kwargs: dict[str, Any] = super()._from_config_kwargs  # type: ignore[misc]
+        config = self.model_config
+        remote = config.trust_remote_code
+        part = served_config(self.config, config.architectures, config.model, trust_remote_code=remote)
+        return kwargs | {"config": part}
+
+    @functools.cached_property
+    def _skeleton(self) -> Any:
+        """transformers' model of this checkpoint on the meta device; not a child, since it isn't set as an attribute."""
+        config = self.model_config
+        return skeleton(self.config, config.architectures, config.model, trust_remote_code=config.trust_remote_code)
+
+    def _get_tie_word_embeddings(self) -> bool:
+        """Whether transformers ties the head; the outer and the inner config may disagree."""
+        head = output_embeddings_name(self._skeleton)
+        return head is not None and head_is_tied(self._skeleton, head)
+
+    def load_weights(self, weights: Iterable[tuple[str, torch.Tensor]]) -> set[str]:
+        """Load a checkpoint in any layout that transformers loads; returns the names of what was loaded."""
+        return load(self, self._skeleton, weights, super().load_weights)  # type: ignore[misc]
 
     def get_mrope_input_positions(
         self, input_tokens: Sequence[int], mm_features: Sequence[MultiModalFeatureSpec]
