@@ -122,8 +122,7 @@ def _narrow(config: dict[str, Any]) -> None:
         for name, value in section.items():
             if not isinstance(value, int) or isinstance(value, bool) or NOT_WIDTHS.search(name):
                 continue
-            part = next((part for part in own if name.startswith(part.prefix)), None)
-            by = 1 if part is None else sharing[part.hidden]
+            by = next((sharing[part.hidden] for part in own if name.startswith(part.prefix)), 1)
             if WIDTHS.search(name):
                 # A width that is another part's own follows that one: Qwen2-VL's tower names the text model's. One inside
                 # a layer follows its own part, whatever it happens to equal.
