@@ -6,12 +6,13 @@ loading, layer replacement and forward it keeps.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
 
 from hf_backend import modalities
+from hf_backend.configs.parts import served_config
 from hf_backend.encoding.contiguous import make_inputs_contiguous
 from hf_backend.encoding.encode import encode
 from hf_backend.encoding.encoder import Encoder
@@ -27,6 +28,8 @@ from hf_backend.upstream import (
     current_platform,
     init_logger,
 )
+from hf_backend.weights.load import load
+from hf_backend.weights.skeleton import head_is_tied, output_embeddings_name, skeleton
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -53,6 +56,8 @@ class GenericMultiModalMixin:
         model: PreTrainedModel
         model_config: "ModelConfig"
         pp_group: Any
+        config: Any
+        text_config: Any
 
     def __init__(self, *, vllm_config: "VllmConfig", prefix: str = "") -> None:
         super().__init__(vllm_config=vllm_config, prefix=prefix)  # type: ignore[call-arg]
@@ -105,6 +110,36 @@ class GenericMultiModalMixin:
             with torch.inference_mode():
                 self._make_encoders(next(self.model.parameters()).device)
         return model
+
+    def _patch_config(self) -> None:
+        """vLLM's attention for the text model; also where the text config is a copy of the whole (`configs.rules`)."""
+        super()._patch_config()  # type: ignore[misc]
+        if type(self.text_config) is type(self.config):
+            self.config._attn_implementation_internal = self.text_config._attn_implementation
+
+    @functools.cached_property
+    def _from_config_kwargs(self) -> dict[str, Any]:
+        """What `AutoModel` builds the model from: for an Omni the part that generates text."""
+        kwargs: dict[str, Any] = super()._from_config_kwargs  # type: ignore[misc]
+        config = self.model_config
+        remote = config.trust_remote_code
+        part = served_config(self.config, config.architectures, config.model, trust_remote_code=remote)
+        return kwargs | {"config": part}
+
+    @functools.cached_property
+    def _skeleton(self) -> Any:
+        """transformers' model of this checkpoint on the meta device; not a child, since it isn't set as an attribute."""
+        config = self.model_config
+        return skeleton(self.config, config.architectures, config.model, trust_remote_code=config.trust_remote_code)
+
+    def _get_tie_word_embeddings(self) -> bool:
+        """Whether transformers ties the head; the outer and the inner config may disagree."""
+        head = output_embeddings_name(self._skeleton)
+        return head is not None and head_is_tied(self._skeleton, head)
+
+    def load_weights(self, weights: Iterable[tuple[str, torch.Tensor]]) -> set[str]:
+        """Load a checkpoint in any layout that transformers loads; returns the names of what was loaded."""
+        return load(self, self._skeleton, weights, super().load_weights)  # type: ignore[misc]
 
     def get_mrope_input_positions(
         self, input_tokens: Sequence[int], mm_features: Sequence[MultiModalFeatureSpec]

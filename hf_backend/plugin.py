@@ -1,8 +1,8 @@
 """The door: what vLLM calls when it loads its plug-ins, in the API server, the engine and every worker process.
 
 Takes nothing but the environment; registers our classes over vLLM's names and says so once a process. Which model is served
-and how, `hf_backend.probe.profile` says when it has measured it. Imports neither torch nor our models: they are registered
-by name.
+and how, `hf_backend.probe.profile` says when it has measured it. Doesn't import our models: they are registered by
+name.
 """
 
 import os
@@ -34,6 +34,9 @@ def register() -> None:
     for name in ARCHITECTURES:
         ModelRegistry.register_model(name, f"hf_backend:{name}")
     if not _registered:
+        from hf_backend.configs.register import register_configs
+
+        register_configs(ARCHITECTURES)
         _registered = True
         # In a server's own process vLLM gives its loggers a handler only after it has read the command line, and plug-ins
         # are loaded while it reads: there this line is lost, and the one by `hf_backend.probe.profile` is the first.
