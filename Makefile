@@ -9,13 +9,16 @@ export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 export DO_NOT_TRACK := 1
 
-.PHONY: help install demo demo-model test test-unit check parity zoo doctor clean
+.PHONY: help install demo demo-model test test-unit check parity zoo matrix matrix-quick matrix-store matrix-released matrix-picture \
+	wheel doctor clean
 
 help:
 	@echo "make demo        serve the demo model through vLLM and let it read pictures"
 	@echo "make test        all tests (make test-unit: those without an engine)"
 	@echo "make check       ruff, mypy and the import rules"
 	@echo "make parity      the first eleven families against transformers' generate, in-tree and native beside it"
+	@echo "make matrix      every pair of vLLM and transformers, and all families on one of them (an hour; resumes)"
+	@echo "make matrix-quick  the corners of that grid, which CI runs; make matrix-store keeps what make matrix found"
 	@echo "make zoo         build the tiny checkpoints"
 	@echo "make demo-model  train the demo model anew (minutes)"
 	@echo "make doctor      what is installed, and whether it fits"
@@ -49,6 +52,29 @@ FAMILIES ?= aya_vision cohere2_vision glm4v idefics3 internvl llava llava_next l
 
 parity: $(STAMP)
 	@$(BIN)/python -m compat.parity $(FAMILIES) --peer ours,in-tree,native --jobs 2 --markdown
+
+matrix: $(STAMP)
+	@$(BIN)/python -m compat.matrix --column
+
+matrix-quick: $(STAMP)
+	@$(BIN)/python -m compat.matrix --quick
+
+# After make matrix: nothing that it ran is run again.
+matrix-store: $(STAMP)
+	@$(BIN)/python -m compat.matrix --column --store --markdown docs/matrix-table.md --picture docs/matrix.png
+
+matrix-picture: $(STAMP)
+	@$(BIN)/python -m compat.matrix --draw-only --markdown docs/matrix-table.md --picture docs/matrix.png
+
+# The corners with the wheel that users get in place of this tree; RELEASE="hf_backend==0.1.0" or a wheel's path takes another.
+RELEASE ?= hf_backend
+matrix-released: $(STAMP)
+	@rm -rf $(VENV)/released
+	@$(BIN)/python -m pip install --quiet --no-deps --target $(VENV)/released "$(RELEASE)"
+	@$(BIN)/python -m compat.matrix --quick --package $(VENV)/released
+
+wheel: $(STAMP)
+	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 zoo: $(STAMP)
 	@$(BIN)/python -m compat.zoo

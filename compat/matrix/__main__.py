@@ -25,11 +25,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise SystemExit(f"found unknown families {', '.join(unknown)}; expected some of {', '.join(zoo_families())}")
     if options.draw_only:
         return _show(store.stored(), options)
-    sources = plan.sources_key()
+    sources = plan.sources_key(options.package)
     wanted = dict.fromkeys(pairs, core)
     if options.column:
         wanted[data.COLUMN] = zoo_families()
-    results = _run(wanted, sources, jobs=options.jobs)
+    results = _run(wanted, sources, package=options.package, jobs=options.jobs)
     print(merge.markdown(results, data.VLLM, data.TRANSFORMERS))
     for line in merge.problems(results):
         print(line)
@@ -56,6 +56,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--families", help=f"comma-separated, in place of {','.join(data.CORE)}")
     parser.add_argument("--jobs", type=int, default=1, help="engines at once within a pair (default: 1)")
+    parser.add_argument(
+        "--package",
+        type=Path,
+        metavar="DIR",
+        help="a folder with an installed hf_backend to run in place of this tree's",
+    )
     parser.add_argument("--store", action="store_true", help="write the results over those stored in the repository")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table to this file")
     parser.add_argument(
@@ -65,7 +71,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _run(wanted: Mapping[Pair, Sequence[str]], sources: str, *, jobs: int) -> dict[Pair, CellResult]:
+def _run(
+    wanted: Mapping[Pair, Sequence[str]], sources: str, *, package: Path | None, jobs: int
+) -> dict[Pair, CellResult]:
     kept = store.kept()
     waiting = [pair for pair, families in wanted.items() if plan.left([pair], kept, families, sources)]
     _say(f"{len(wanted)} pairs, {len(wanted) - len(waiting)} of them kept from an earlier run of the same sources")
@@ -73,7 +81,7 @@ def _run(wanted: Mapping[Pair, Sequence[str]], sources: str, *, jobs: int) -> di
     for done, pair in enumerate(waiting):
         _say(f"{plan.progress(done, len(waiting), time.perf_counter() - started)}  {pair} ...")
         families = plan.families_left(pair, kept, wanted[pair], sources)
-        result = store.keep(run_cell(pair, families, sources=sources, jobs=jobs, say=_say))
+        result = store.keep(run_cell(pair, families, sources=sources, package=package, jobs=jobs, say=_say))
         kept[pair] = result
         refused = "; pip refuses it" if result.pip else ""
         _say(f"    {result.outcome.value} in {result.seconds:.0f} s{refused}")

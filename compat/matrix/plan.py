@@ -14,10 +14,11 @@ WIDTH = 24
 """Characters of the bar."""
 
 
-def sources_key() -> str:
-    """Twelve hex digits over everything whose change may change a result: this package, zoo and parity."""
+def sources_key(package: Path | None = None) -> str:
+    """Twelve hex digits over everything whose change may change a result: zoo, parity and hf_backend, this tree's or that in
+    the folder `package`."""
     root = Path(__file__).parents[2]
-    return source_key(root / "hf_backend", root / "compat" / "zoo", root / "compat" / "parity")
+    return source_key((package or root) / "hf_backend", root / "compat" / "zoo", root / "compat" / "parity")
 
 
 def families_left(

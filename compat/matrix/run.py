@@ -21,9 +21,18 @@ FAMILY_LIMIT_S = 300
 
 
 def run_cell(
-    pair: Pair, families: Sequence[str], *, sources: str, jobs: int = 1, say: Callable[[str], None] = print
+    pair: Pair,
+    families: Sequence[str],
+    *,
+    sources: str,
+    package: Path | None = None,
+    jobs: int = 1,
+    say: Callable[[str], None] = print,
 ) -> CellResult:
-    """Run `families` on `pair`. What goes wrong is in the result, never raised."""
+    """Run `families` on `pair`, with this tree's hf_backend or the one in the folder `package`.
+
+    What goes wrong is in the result, never raised.
+    """
     started = time.perf_counter()
     try:
         folders = trees.folders(pair, say)
@@ -34,14 +43,14 @@ def run_cell(
     log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="matrix-") as folder, log.open("wb") as output:
         answer = Path(folder, "parity.json")
-        command = [sys.executable, "-m", "compat.parity", *families, "--jobs", str(jobs), "--json", str(answer)]
+        command = [sys.executable, "-P", "-m", "compat.parity", *families, "--jobs", str(jobs), "--json", str(answer)]
         problem = None
         try:
             # parity ends with status 1 where an answer is wrong; its JSON says which.
             status = subprocess.run(
                 command,
                 cwd=ROOT,
-                env=environment(pair, folders),
+                env=environment(pair, folders, package),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -58,12 +67,17 @@ def run_cell(
     return CellResult(pair, pip, found, round(time.perf_counter() - started, 1), sources, problem)
 
 
-def environment(pair: Pair, folders: Sequence[Path]) -> dict[str, str]:
-    """The environment of a pair's process.
+def environment(pair: Pair, folders: Sequence[Path], package: Path | None = None) -> dict[str, str]:
+    """The environment of a pair's process: `package` before this tree, which holds an hf_backend as well.
 
     vLLM keeps what it learned of a model class by a hash of the class's file, whatever its own version: a cache folder each.
     """
-    path = [str(ROOT), *map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])]
+    path = [
+        *map(str, [package] if package else []),
+        str(ROOT),
+        *map(str, folders),
+        *filter(None, [os.environ.get("PYTHONPATH")]),
+    ]
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(path),

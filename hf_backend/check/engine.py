@@ -139,28 +139,29 @@ def _attention(model: Any) -> dict[str, Any]:
     return {"backends": sorted(backend.get_name() for backend in backends), "ignored": ignored}
 
 
-def _ask(llm: Any, requests: Sequence[Request], answers: Mapping[str, Any], rate: float, refused: Sequence[str]) -> Any:
+def _ask(
+    llm: Any, requests: Sequence[Request], answers: Mapping[str, Any], rate: float, refused: Sequence[str]
+) -> dict[str, Any]:
+    """Each request on its own, then all at once: other neighbours in the batch, other items in an encoder's call."""
+    asked = [request for request in requests if request.name not in refused]
+    told: dict[str, Any] = {}
+    for request in asked:
+        told[request.name] = _compared(llm, [request], answers, rate)[0]
+    for request, verdict in zip(asked, _compared(llm, asked, answers, rate), strict=True):
+        told[f"{request.name}, all at once"] = verdict
+    return told
+
+
+def _compared(llm: Any, requests: Sequence[Request], answers: Mapping[str, Any], rate: float) -> list[dict[str, Any]]:
     from vllm import SamplingParams
 
-    from hf_backend.probe.samples import samples
-
     greedy = SamplingParams(temperature=0.0, max_tokens=NUM_TOKENS, logprobs=5, ignore_eos=True, detokenize=False)
-    told: dict[str, Any] = {}
-    for request in requests:
-        if request.name in refused:
-            continue
-        prompt: dict[str, Any] = {"prompt": request.text}
-        data: dict[str, list[Any]] = {}
-        for modality, index in request.items:
-            item = samples(modality, rate)[index]
-            data.setdefault(modality, []).append((item, rate) if modality == "audio" else item)
-        if data:
-            prompt["multi_modal_data"] = data
-        try:
-            (output,) = llm.generate([prompt], greedy, use_tqdm=False)
-        except ValueError as error:
-            told[request.name] = {"right": False, "wrong": f"{type(error).__name__}: {error}", "difference": None}
-            continue
+    try:
+        outputs = llm.generate([_prompt(request, rate) for request in requests], greedy, use_tqdm=False)
+    except ValueError as error:
+        return [{"right": False, "wrong": f"{type(error).__name__}: {error}", "difference": None}] * len(requests)
+    told: list[dict[str, Any]] = []
+    for request, output in zip(requests, outputs, strict=True):
         found = EngineAnswer(
             tuple(output.prompt_token_ids),
             tuple(output.outputs[0].token_ids),
@@ -168,9 +169,21 @@ def _ask(llm: Any, requests: Sequence[Request], answers: Mapping[str, Any], rate
         )
         verdict = compare(answers[request.name], found)
         compared = verdict.difference == verdict.difference
-        told[request.name] = {
-            "right": verdict.wrong is None,
-            "wrong": verdict.wrong,
-            "difference": verdict.difference if compared else None,
-        }
+        told.append(
+            {
+                "right": verdict.wrong is None,
+                "wrong": verdict.wrong,
+                "difference": verdict.difference if compared else None,
+            }
+        )
     return told
+
+
+def _prompt(request: Request, rate: float) -> dict[str, Any]:
+    from hf_backend.probe.samples import samples
+
+    data: dict[str, list[Any]] = {}
+    for modality, index in request.items:
+        item = samples(modality, rate)[index]
+        data.setdefault(modality, []).append((item, rate) if modality == "audio" else item)
+    return {"prompt": request.text, **({"multi_modal_data": data} if data else {})}

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 WIDTHS = re.compile(
@@ -21,9 +22,12 @@ WIDTHS = re.compile(
 )
 """Names of widths, with whatever stands before them: `moe_intermediate_size`, `encoder_ffn_dim`, `out_hidden_size`."""
 HIDDEN = ("hidden_size", "embed_dim", "d_model", "n_embd", "hidden_dim", "dim", "width")
-"""Names of the width that a section's heads divide, likeliest first."""
-HEADS = ("num_attention_heads", "num_heads", "n_head", "encoder_attention_heads", "attention_heads", "n_heads")
-DEPTHS = re.compile(r"^(num_hidden_layers|num_layers|n_layers?|depth|(num_)?(encoder|decoder)_layers)$")
+"""Names of the width that heads divide, likeliest first."""
+HEADS = re.compile(r"^(?P<prefix>.*?)(num_attention_heads|num_heads|attention_heads|n_heads?)$")
+"""Names of numbers of heads; a flat config puts the part they belong to before them (`vision_num_heads`)."""
+QUERY_HEADS = ("num_attention_heads", "num_heads")
+DEPTHS = re.compile(r"(^|_)(num_hidden_layers|num_layers|n_layers?|depth|(num_)?(encoder|decoder)_layers)$")
+INNER = re.compile(r"(intermediate_size|ffn_dim|ffn_hidden_size|inner_dim)$")
 NOT_WIDTHS = re.compile(r"(head_dim|rope_dim|rotary_dim|_lora_|per_layer_input)")
 FEWEST_HEADS = 2
 """With one head, an order of heads that is mixed up would go unseen."""
@@ -66,57 +70,84 @@ def _number(section: Config, *names: str) -> int | None:
     return next((value for value in found if isinstance(value, int) and not isinstance(value, bool)), None)
 
 
-def divisor(section: Config) -> int:
-    """By how much the widths of `section` can be divided so that whole heads stay; 1 where it names no heads."""
-    heads = _number(section, *HEADS)
-    hidden = _number(section, *HIDDEN)
-    if not heads or not hidden or heads < 2 * FEWEST_HEADS:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Heads and the width they divide."""
+
+    prefix: str
+    """What names of this part begin with, in a section that holds several."""
+    heads: int
+    hidden: int
+    named_head: bool
+    """Whether the config names the size of a head."""
+
+    @property
+    def divisor(self) -> int:
+        """By how much widths can be divided so that whole heads stay, and stay as large."""
+        for fewer in range(FEWEST_HEADS, self.heads):
+            by, rest = divmod(self.heads, fewer)
+            if (
+                rest == 0
+                and self.hidden % (by * WIDTH_UNIT) == 0
+                and (self.named_head or self.hidden % self.heads == 0)
+            ):
+                return by
         return 1
-    named = _number(section, "head_dim")
-    for fewer in range(FEWEST_HEADS, heads):
-        by, rest = divmod(heads, fewer)
-        # Where the config names no head size, it has to stay hidden / heads.
-        if rest == 0 and hidden % (by * WIDTH_UNIT) == 0 and (named or hidden % heads == 0):
-            return by
-    return 1
+
+
+def parts(section: Config) -> list[Part]:
+    """The parts that `section` describes, those with a longer prefix first."""
+    found: list[Part] = []
+    for name, heads in section.items():
+        match = HEADS.match(name)
+        if match is None or not isinstance(heads, int) or "key_value" in name or "kv" in name:
+            continue
+        prefix = match["prefix"]
+        own = _number(section, *(prefix + hidden for hidden in HIDDEN)) if prefix else None
+        hidden = own or _number(section, *HIDDEN)
+        if hidden:
+            named = _number(section, f"{prefix}head_dim", "head_dim") is not None
+            found.append(Part(prefix if own else "", heads, hidden, named))
+    return sorted(found, key=lambda part: -len(part.prefix))
 
 
 def _narrow(config: dict[str, Any]) -> None:
-    """Divide every section's widths; widths that two sections share by what both can be divided by."""
-    own = [(section, divisor(section)) for section in sections(config)]
+    """Divide every part's widths; widths that two parts share by what both can be divided by."""
     sharing: dict[int, int] = {}
-    for section, by in own:
-        if by > 1 and (hidden := _number(section, *HIDDEN)):
-            sharing[hidden] = math.gcd(sharing.get(hidden, by), by)
-    for section, _ in own:
-        hidden = _number(section, *HIDDEN) or 0
-        by = sharing.get(hidden, 1) if divisor(section) > 1 else 1
+    for section in sections(config):
+        for part in parts(section):
+            sharing[part.hidden] = math.gcd(sharing.get(part.hidden, part.divisor), part.divisor)
+    for section in list(sections(config)):
+        own, heads_before = parts(section), _number(section, *QUERY_HEADS)
         for name, value in section.items():
             if not isinstance(value, int) or isinstance(value, bool) or NOT_WIDTHS.search(name):
                 continue
+            by = next((sharing[part.hidden] for part in own if name.startswith(part.prefix)), 1)
             if WIDTHS.search(name):
-                # A width that is another section's own follows that one: Qwen2-VL's tower names the text model's.
-                through = sharing.get(value, by)
+                # A width that is another part's own follows that one: Qwen2-VL's tower names the text model's. One inside
+                # a layer follows its own part, whatever it happens to equal.
+                through = by if INNER.search(name) else sharing.get(value, by)
                 if value % through == 0 and value // through >= WIDTH_UNIT:
                     section[name] = value // through
-            elif name in HEADS or name.endswith("attention_heads"):
-                section[name] = value // by if value % by == 0 else value
-        _narrow_key_value_heads(section)
+            elif HEADS.match(name) and "key_value" not in name and "kv" not in name and value % by == 0:
+                section[name] = value // by
+        _narrow_key_value_heads(section, heads_before)
 
 
-def _narrow_key_value_heads(section: dict[str, Any]) -> None:
-    """As many as before where that divides the heads that are left, else as many as can."""
-    heads = _number(section, *HEADS)
+def _narrow_key_value_heads(section: dict[str, Any], heads_before: int | None) -> None:
+    """One for each head where it was so, else the most that make groups of the heads that are left."""
+    heads = _number(section, *QUERY_HEADS)
     for name in ("num_key_value_heads", "num_kv_heads"):
         if heads and isinstance(section.get(name), int):
-            section[name] = math.gcd(section[name], heads) if section[name] != heads else heads
-            if section[name] == heads and heads > 1:
-                section[name] = heads // 2
+            grouped = section[name] < (heads_before or heads)
+            divisors = [number for number in range(1, heads + 1) if heads % number == 0]
+            allowed = [number for number in divisors if number <= section[name] and (number < heads or not grouped)]
+            section[name] = allowed[-1] if allowed else 1
 
 
 def _flatten_depth(config: dict[str, Any]) -> None:
     for section in list(sections(config)):
-        for name in [name for name, value in section.items() if DEPTHS.match(name) and isinstance(value, int)]:
+        for name in [name for name, value in section.items() if DEPTHS.search(name) and isinstance(value, int)]:
             _shallower(section, name, config)
 
 

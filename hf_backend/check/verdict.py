@@ -184,7 +184,10 @@ def _parity_rows(parity: Mapping[str, Any], refused: Mapping[str, str]) -> Rows:
     right = sum(one["right"] for one in parity.values())
     differences = [one["difference"] for one in parity.values() if one["difference"] is not None]
     largest = f", largest difference of a log-probability {max(differences):.0e}" if differences else ""
-    yield "parity", f"{right} of {len(parity)} requests answered as transformers' generate does{largest}"
+    yield (
+        "parity",
+        f"{right} of {len(parity)} answers are those of transformers' generate, alone and in a batch{largest}",
+    )
     for name, reason in refused.items():
         yield "", f"not asked: {name}: transformers refuses it: {reason[:160]}"
 

@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     status = verdict.exit_status(found)
     seconds = time.perf_counter() - started
     if arguments.json:
-        said = {
+        said: dict[str, Any] = {
             "status": ("served", "problem", "unknown")[status],
             "model": arguments.model,
             "seconds": round(seconds, 1),
@@ -66,8 +66,8 @@ def run(arguments: argparse.Namespace) -> int:
     for line in verdict.conclusion(found, parity=arguments.parity):
         print(line)
     if arguments.verbose:
-        for said in (steps.folder, steps.processor, steps.reference, steps.engine):
-            print((said or {}).get("traceback", ""), end="")
+        for step in (steps.folder, steps.processor, steps.reference, steps.engine):
+            print((step or {}).get("traceback", ""), end="")
     print(f"Took {seconds:.1f} s.")
     return status
 

@@ -74,11 +74,6 @@ class Encoder:
         self.joinable = profile.joinable and self._joins(probes, device)
         """Whether items may share a call: the processor joins them, and the tower keeps them apart (C9)."""
 
-    @property
-    def way(self) -> str:
-        """Which of the two ways serves, in words for `hf-backend check`."""
-        return "the model's own forward" if self._features is None else "its features method"
-
     def __call__(self, items: Sequence[EncoderItem], device: torch.device) -> torch.Tensor:
         """Embeddings of one bucket's items, [rows, hidden size]."""
         fields = join([item.fields for item in items], self._profile.layouts)
@@ -133,6 +128,11 @@ class Encoder:
     def _say(self, what: str, why: object) -> None:
         reason = f"{type(why).__name__}: {why}" if isinstance(why, Exception) else why
         logger.info("hf_backend: %s of %s %s %s.", self._modality.name, type(self._model).__name__, what, reason)
+
+    @property
+    def way(self) -> str:
+        """Which of the two ways serves, in words for `hf-backend check`."""
+        return "the model's own forward" if self._features is None else "its features method"
 
     def _run_forward(
         self, fields: "dict[str, FieldValue]", items: Sequence[EncoderItem], device: torch.device
