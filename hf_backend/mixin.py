@@ -15,10 +15,11 @@ from hf_backend import modalities
 from hf_backend.configs.parts import served_config
 from hf_backend.encoding.contiguous import make_inputs_contiguous
 from hf_backend.encoding.encode import encode
-from hf_backend.encoding.encoder import Encoder
+from hf_backend.encoding.encoder import Encoder, refused_by_model
 from hf_backend.encoding.items import encoder_item, take_apart
 from hf_backend.language.positions import rope_positions
 from hf_backend.language.view import language_view
+from hf_backend.layers.kept import aside
 from hf_backend.processing.info import ProcessingInfo
 from hf_backend.records import EMBEDS, ProcessorProfile
 from hf_backend.upstream import (
@@ -99,7 +100,8 @@ class GenericMultiModalMixin:
         for name, profile in self._profile.modalities.items():
             if limits.get_limit_per_prompt(name) > 0:
                 probes = [encoder_item(item) for item in self._info.probe_items(name)]
-                self._encoders[name] = Encoder(self.model, modalities.get(name), profile, probes, device)
+                with refused_by_model(self.model, name):
+                    self._encoders[name] = Encoder(self.model, modalities.get(name), profile, probes, device)
 
     def eval(self) -> Self:
         """vLLM's loaders end with this, after weights are loaded and made ready and before anything is profiled: encoders
@@ -110,6 +112,11 @@ class GenericMultiModalMixin:
             with torch.inference_mode():
                 self._make_encoders(next(self.model.parameters()).device)
         return model
+
+    def recursive_replace(self) -> None:
+        """vLLM's replacement of layers, but for those that have to stay."""
+        with aside(self.model, self.model.get_decoder()):
+            super().recursive_replace()  # type: ignore[misc]
 
     def _patch_config(self) -> None:
         """vLLM's attention for the text model; also where the text config is a copy of the whole (`configs.rules`)."""

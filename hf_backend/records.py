@@ -81,6 +81,16 @@ class FieldLayout:
 
 
 @dataclass(frozen=True, slots=True)
+class JointSplit:
+    """How the fields of several items of one HF call are told apart, as seen on probe items."""
+
+    counted_by: Mapping[str, str | None]
+    """Field to the field whose numbers, multiplied, are an item's rows in it; None where every item has one row."""
+    num_embeds: int | None
+    """The number of embeddings that every item must have for the split to be certain; None where it is in any case."""
+
+
+@dataclass(frozen=True, slots=True)
 class ModalityProfile:
     """What was measured of a processor for one modality."""
 
@@ -105,6 +115,8 @@ class ModalityProfile:
     frame: tuple[tuple[int, ...], tuple[int, ...]]
     """Tokens before the first and after the last embedding of an expansion, as far as both probe items agree in them: what
     to put around embeddings that a request brings along."""
+    joint: JointSplit | None
+    """How several new items are processed in one call; None where each has a call of its own."""
     probe_calls: int
     """How many calls of the HF processor the measurement took."""
     probe_seconds: float

@@ -11,19 +11,37 @@ import transformers
 
 from hf_backend.weights.skeleton import model_class
 
+HEAD_MAPPINGS = (
+    "MODEL_FOR_MULTIMODAL_LM_MAPPING",
+    "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING",
+    "MODEL_FOR_CAUSAL_LM_MAPPING",
+)
+"""transformers' mappings from configs to classes with a head."""
+
 
 def served_config(config: Any, architectures: list[str], model: str, *, trust_remote_code: bool) -> Any:
     """The config from which `AutoModel` builds what vLLM serves, without a head.
 
-    An Omni's thinker is a model of its own inside; its class has the head and no class without it.
+    An Omni's thinker is a model of its own inside, whose class has the head, and no class is without it; for Llama 4 `AutoModel`
+    builds the class with the head.
     """
     part = _text_part(config)
-    if type(part) not in transformers.AutoModel._model_mapping and not getattr(part, "auto_map", None):
-        names = architectures if part is config else getattr(part, "architectures", None) or []
-        chosen = _class_inside(model_class(config, architectures, model, trust_remote_code=trust_remote_code), part)
-        with_head = chosen or model_class(part, names, model, trust_remote_code=trust_remote_code)
-        transformers.AutoModel.register(type(part), headless(with_head), exist_ok=True)
+    if getattr(part, "auto_map", None):
+        return part
+    known = transformers.AutoModel._model_mapping
+    with_head = _class_with_head(part)
+    if type(part) not in known:
+        with_head = with_head or model_class(config, architectures, model, trust_remote_code=trust_remote_code)
+    elif known[type(part)] is not with_head:
+        return part
+    transformers.AutoModel.register(type(part), headless(with_head), exist_ok=True)
     return part
+
+
+def _class_with_head(config: Any) -> Any:
+    """The class with a head that transformers has for a config, or None."""
+    mappings = (getattr(transformers, name, {}) for name in HEAD_MAPPINGS)
+    return next((mapping[type(config)] for mapping in mappings if type(config) in mapping), None)
 
 
 def _text_part(config: Any) -> Any:
@@ -37,30 +55,16 @@ def _text_part(config: Any) -> Any:
     return config
 
 
-def _class_inside(whole: type[Any], part: Any) -> type[Any] | None:
-    """The class that takes `part`, where `whole` itself doesn't."""
-    if getattr(whole, "config_class", None) is type(part):
-        return whole
-    for mapping in (
-        "MODEL_FOR_MULTIMODAL_LM_MAPPING",
-        "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING",
-        "MODEL_FOR_CAUSAL_LM_MAPPING",
-    ):
-        known = getattr(transformers, mapping, {})
-        if type(part) in known:
-            return known[type(part)]
-    return None
-
-
 def headless(with_head: type[Any]) -> type[Any]:
     """The class with nothing in its head's place: its forward gives hidden states where it gave logits."""
 
     def __init__(self: Any, config: Any, *args: Any, **kwargs: Any) -> None:
         with_head.__init__(self, config, *args, **kwargs)
         head = self.get_output_embeddings()
-        for name, child in list(self.named_children()):
-            if child is head:
-                setattr(self, name, torch.nn.Identity())
+        for parent in list(self.modules()):
+            for name, child in list(parent.named_children()):
+                if child is head:
+                    setattr(parent, name, torch.nn.Identity())
 
     # Under the class's own name and module, by which transformers finds its renamings and its other facts.
     return type(with_head.__name__, (with_head,), {"__init__": __init__, "__module__": with_head.__module__})

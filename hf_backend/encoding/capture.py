@@ -34,6 +34,10 @@ TEXT_ARGUMENTS = frozenset(
         "return_dict",
         "output_attentions",
         "output_hidden_states",
+        # What models with a head hand on to a text model that has it (Llama 4, the Omnis' thinkers).
+        "labels",
+        "logits_to_keep",
+        "output_router_logits",
     }
 )
 """What vLLM gives a text model, or makes itself. Anything else of an item would be lost: Qwen3-VL adds features of several
@@ -61,7 +65,7 @@ class _Stand(torch.nn.Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> None:
         """Hand what was given to whoever captures."""
-        raise _Reached(kwargs)
+        raise _Reached({"inputs_embeds": args[0]} if args else kwargs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +74,20 @@ class CapturedForward:
 
     model: Any
     parent: torch.nn.Module
-    """The module whose child `name` is the text model."""
+    """The module whose child `name` is the text model, or the first layer where the model is its own text model."""
     name: str
     modality: Modality
     accepted: frozenset[str]
 
     @classmethod
     def of(cls, model: Any, modality: Modality) -> "CapturedForward | None":
-        """Find the text model; None where the model is its own text model."""
+        """Find the text model; None where there is neither one nor layers."""
         text_model = model.get_decoder()
+        if text_model is model:
+            # Phi-4-multimodal: what its first layer is given are the embeddings with the items' in their places.
+            depth = model.config.get_text_config().num_hidden_layers
+            stacks = (each for each in model.children() if isinstance(each, torch.nn.ModuleList) and len(each) == depth)
+            text_model = next((stack[0] for stack in stacks), text_model)
         for qualified, module in model.named_modules():
             if module is text_model and qualified:
                 parent, _, name = qualified.rpartition(".")

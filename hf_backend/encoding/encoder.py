@@ -5,7 +5,8 @@ the quick way, the model's own forward up to its text model is the reference. At
 equal the features method serves, else the forward. What neither can give stops the start.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,7 +15,7 @@ from hf_backend.encoding.buckets import bucket, join
 from hf_backend.encoding.capture import CapturedForward
 from hf_backend.encoding.features import FeaturesMethod
 from hf_backend.encoding.items import EncoderItem
-from hf_backend.errors import UnsupportedModelError
+from hf_backend.errors import HFBackendError, UnsupportedModelError
 from hf_backend.modalities import Modality
 from hf_backend.records import ModalityProfile
 from hf_backend.upstream import init_logger
@@ -27,6 +28,22 @@ logger = init_logger("vllm.hf_backend")
 
 TOLERANCE = 1e-2
 """Relative to the largest embedding: two ways of computing the same in bfloat16 differ by rounding."""
+
+
+@contextlib.contextmanager
+def refused_by_model(model: Any, modality: str) -> Iterator[None]:
+    """Say what to do where a model's own code fails on two small items (Kimi K2.5's videos in transformers 5.19)."""
+    try:
+        yield
+    except HFBackendError:
+        raise
+    except Exception as error:
+        raise UnsupportedModelError(
+            type(model).__name__,
+            found=f"that transformers' own code for {modality} items raised {type(error).__name__}: {error}",
+            expected="embeddings of two small items",
+            do=f"Serve the model without them: --limit-mm-per-prompt '{{\"{modality}\": 0}}'.",
+        ) from error
 
 
 class Encoder:

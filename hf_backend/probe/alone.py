@@ -27,6 +27,10 @@ NEVER_FIELDS = frozenset({"input_ids", "text_replacement_offsets"})
 """Outputs that are never item fields: the prompt itself, and the strategy's own."""
 
 
+PROCESSOR_ERRORS = (ValueError, TypeError, RuntimeError, IndexError, ZeroDivisionError, AttributeError)
+"""What HF processors were seen to raise for items they can't process."""
+
+
 @dataclass(frozen=True, slots=True)
 class Processed:
     """What the processor returned for one prompt."""
@@ -92,7 +96,7 @@ class Alone:
         """Process `item` with nothing beside it. Raises `RequestError` if the processor refuses it."""
         try:
             processed = process(self.info, self.modality, self.strategy, self.placeholder, [item], hf_kwargs)
-        except (ValueError, TypeError, RuntimeError, IndexError, ZeroDivisionError, AttributeError) as error:
+        except PROCESSOR_ERRORS as error:
             cause = error.__cause__ or error
             raise RequestError(
                 type(self.info.get_hf_processor()).__name__,
@@ -110,7 +114,14 @@ class Alone:
                 expected="exactly one, as for the probe at start-up",
                 do="Report the processor; until it is mended the item can't be served.",
             )
-        expansion = Expansion(ids=replacement.ids, is_embed=tuple(token in self.embed_ids for token in replacement.ids))
+        return self.item(item, replacement.placeholder, replacement.ids, processed.fields)
+
+    def item(
+        self, item: object, placeholder: str, ids: tuple[int, ...], all_fields: Mapping[str, "FieldValue"]
+    ) -> Item:
+        """The record of `item`, which took the place of `placeholder` with `ids`; its fields without those that follow the
+        text. Raises `RequestError` where no embedding has a place."""
+        expansion = Expansion(ids=ids, is_embed=tuple(token in self.embed_ids for token in ids))
         if expansion.num_embeds == 0:
             raise RequestError(
                 type(self.info.get_hf_processor()).__name__,
@@ -119,8 +130,8 @@ class Alone:
                 expected="at least one token that an embedding replaces",
                 do=f"Send a larger {self.modality.name}, or other mm_processor_kwargs.",
             )
-        fields = {name: value for name, value in processed.fields.items() if name not in self.text_fields}
-        return Item(placeholder=replacement.placeholder, expansion=expansion, fields=fields)
+        fields = {name: value for name, value in all_fields.items() if name not in self.text_fields}
+        return Item(placeholder=placeholder, expansion=expansion, fields=fields)
 
 
 def describe(item: object) -> str:

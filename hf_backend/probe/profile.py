@@ -19,10 +19,11 @@ from hf_backend.placeholders.base import Replacement, Strategy
 from hf_backend.placeholders.legacy import Legacy
 from hf_backend.placeholders.offsets import Offsets
 from hf_backend.probe import calls
-from hf_backend.probe.alone import Processed, process
+from hf_backend.probe.alone import Alone, Processed, process
 from hf_backend.probe.layout import layout_of
 from hf_backend.probe.oracle import check_oracle
 from hf_backend.probe.samples import samples
+from hf_backend.probe.together import find_joint
 from hf_backend.records import FieldLayout, Joining, ModalityProfile, ProcessorProfile
 from hf_backend.upstream import init_logger
 
@@ -132,17 +133,24 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> Modalit
     merges_text = check_oracle(info, modality, strategy, placeholder, target, order)
 
     embed_ids = _find_embed_ids(info, modality, replaced_a.ids)
+    layouts = _layouts(info, alone_a, pair, both, text_fields)
+    joint = None
+    if both is not None and pair is alone_b and replaced_b is not None:
+        alone = Alone(info, modality, strategy, placeholder, embed_ids, text_fields)
+        probes = [(item_a, alone_a, replaced_a), (item_b, alone_b, replaced_b)]
+        joint = find_joint(alone, layouts, probes)
     return ModalityProfile(
         modality=modality.name,
         placeholder=placeholder,
         target_ids=tuple(target),
         strategy=strategy.name,
         embed_ids=embed_ids,
-        layouts=_layouts(info, alone_a, pair, both, text_fields),
+        layouts=layouts,
         text_fields=text_fields,
         joinable=both is not None,
         merges_text=merges_text,
         frame=_frame([replaced.ids for replaced in (replaced_a, replaced_b) if replaced is not None], embed_ids),
+        joint=joint,
         probe_calls=calls.count() - calls_before,
         probe_seconds=time.perf_counter() - started,
     )

@@ -17,6 +17,7 @@ from hf_backend.placeholders.splice import Target, splice
 from hf_backend.probe.oracle import is_text_of
 from hf_backend.processing.embeddings import item_of_embeddings
 from hf_backend.processing.info import ProcessingInfo
+from hf_backend.processing.new_items import process_new
 from hf_backend.processing.refusals import check_counts
 from hf_backend.records import EMBEDS, EXPANSION, NUM_EMBEDS, Item, wire_name
 from hf_backend.upstream import (
@@ -60,7 +61,7 @@ class Processor(BaseMultiModalProcessor[ProcessingInfo]):
         *,
         hf_processor_mm_kwargs: Mapping[str, object] | None = None,
     ) -> BatchFeature:
-        """One HF call for each item that isn't cached; none if all are, none for embeddings."""
+        """At most one HF call for each item that isn't cached; none if all are, none for embeddings."""
         hf_kwargs = hf_kwargs or hf_processor_mm_kwargs or {}
         data: dict[str, object] = {}
         for modality, items in mm_items.items():
@@ -75,8 +76,7 @@ class Processor(BaseMultiModalProcessor[ProcessingInfo]):
 
     def _process(self, modality: str, items: Any, hf_kwargs: Mapping[str, object]) -> list[Item]:
         if not items.get_passthrough_data():
-            alone = self.info.alone(modality)
-            return [alone(item, hf_kwargs) for item in items.get_all()]
+            return process_new(self.info, modality, items.get_all(), hf_kwargs)
         return [
             item_of_embeddings(
                 torch.as_tensor(embeddings),
