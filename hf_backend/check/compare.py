@@ -17,6 +17,9 @@ TIE = 1e-3
 TOLERANCE = 2e-3
 """Largest difference of a log-probability; right runs in float32 are off by 1e-5 to 2e-4."""
 
+APART = 1e-5
+"""C9: largest difference of an embedding alone and beside others, relative to the largest embedding, in float32."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

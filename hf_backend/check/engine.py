@@ -16,8 +16,6 @@ from hf_backend.check import reference
 from hf_backend.check.cases import NUM_TOKENS, Request
 from hf_backend.check.compare import EngineAnswer, compare
 
-APART = 1e-5
-"""C9: largest difference of an embedding alone and beside others, relative to the largest embedding, in float32."""
 ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "VLLM_NO_USAGE_STATS": "1",

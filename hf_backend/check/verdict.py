@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hf_backend.check import blame
-from hf_backend.check.engine import APART
+from hf_backend.check.compare import APART
 
 UNITS = {"image": "pixels", "video": "pixels and frames", "audio": "seconds"}
 
