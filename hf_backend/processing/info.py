@@ -4,6 +4,7 @@ Takes vLLM's processing context; gives modalities, limits, the largest item and 
 no optional helper of the HF processor.
 """
 
+import dataclasses
 import functools
 from collections.abc import Mapping
 
@@ -57,7 +58,7 @@ class ProcessingInfo(BaseProcessingInfo):
         profile = self.modality_profile(modality)
         return Alone(
             info=self,
-            modality=modalities.get(modality),
+            modality=dataclasses.replace(modalities.get(modality), nested=profile.nested),
             strategy=STRATEGIES[profile.strategy],
             placeholder=profile.placeholder,
             embed_ids=profile.embed_ids,
