@@ -13,6 +13,7 @@ import torch
 
 from hf_backend import modalities
 from hf_backend.configs.parts import served_config
+from hf_backend.encoding.compile import compile_encoder, compiles_encoders
 from hf_backend.encoding.contiguous import make_inputs_contiguous
 from hf_backend.encoding.encode import encode
 from hf_backend.encoding.encoder import Encoder, refused_by_model
@@ -29,6 +30,7 @@ from hf_backend.upstream import (
     MULTIMODAL_REGISTRY,
     MultiModalEmbeddings,
     MultiModalFeatureSpec,
+    MultiModalMixin,
     current_platform,
     init_logger,
 )
@@ -111,6 +113,11 @@ class GenericMultiModalMixin:
                 probes = [encoder_item(item) for item in self._info.probe_items(name)]
                 with refused_by_model(self.model, name):
                     self._encoders[name] = Encoder(self.model, modalities.get(name), profile, probes, lookup, device)
+                if compiles_encoders(self.vllm_config):
+                    what = f"the {name} encoder of {type(self.model).__name__}"
+                    compile_encoder(
+                        self.model, self.model.get_decoder(), self._encoders[name].groups(probes, device), what
+                    )
         max_tokens = self.vllm_config.scheduler_config.max_num_batched_tokens
         self._inputs = TextInputs(self.model.get_decoder(), lookup, max_tokens, text_config.hidden_size)
         self._inputs.take(self._encoders.values())
@@ -195,6 +202,10 @@ class GenericMultiModalMixin:
             # [sections, tokens] to [sections, 1, tokens], as HF has them.
             positions = positions[:, None].contiguous()
         return self.get_language_model().forward(input_ids, positions, intermediate_tensors, inputs_embeds, **extras)
+
+    def _decorate_for_torch_compile(self) -> None:
+        """The text model's class only: encoders are compiled once they can be measured (`encoding.compile`)."""
+        super(MultiModalMixin, self)._decorate_for_torch_compile()  # type: ignore[misc]
 
     def _decorate_cls_for_torch_compile(
         self, cls: type["PreTrainedModel"], dynamic_arg_dims: Any, enable_if: Any, is_encoder: bool

@@ -7,6 +7,7 @@ serves, and an item's rows are as many times wider. What neither can give stops 
 """
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -108,6 +109,12 @@ class Encoder:
             return self._features(fields, device)
         captured, is_embed = self._run_forward(fields, items, device)
         return (self._extras or Extras()).rows(captured, is_embed)
+
+    def groups(self, probes: Sequence[EncoderItem], device: torch.device) -> list[Callable[[], torch.Tensor]]:
+        """Calls for groups of probe items that differ in all that may vary: one, several of a size, another size."""
+        first, second = probes
+        groups = [[first], [first] * 2, [second], [second] * 3] if self.joinable else [[first], [second]]
+        return [functools.partial(self, group, device) for group in groups]
 
     def _hold_to_forward(self, item: EncoderItem, device: torch.device) -> None:
         """Keep the features method only if the forward agrees with it on `item`."""
