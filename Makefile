@@ -9,11 +9,13 @@ export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 export DO_NOT_TRACK := 1
 
-.PHONY: help install demo demo-model test test-unit check parity zoo doctor clean
+.PHONY: help install demo demo-model test test-unit test-processing test-long check parity zoo doctor clean
 
 help:
 	@echo "make demo        serve the demo model through vLLM and let it read pictures"
 	@echo "make test        all tests (make test-unit: those without an engine)"
+	@echo "make test-processing  every tiny processor, both strategies, the contracts of the processing side"
+	@echo "make test-long   over 2,000 generated requests to the processors (half an hour)"
 	@echo "make check       ruff, mypy and the import rules"
 	@echo "make parity      the first eleven families against transformers' generate, in-tree and native beside it"
 	@echo "make zoo         build the tiny checkpoints"
@@ -37,6 +39,12 @@ test: $(STAMP)
 
 test-unit: $(STAMP)
 	@$(BIN)/python -m pytest -m "not engine and not serve and not packaging"
+
+test-processing: $(STAMP)
+	@$(BIN)/python -m pytest tests/property tests/unit -m processing
+
+test-long: $(STAMP)
+	@HF_BACKEND_CASES=48 $(BIN)/python -m pytest tests/property -m processing
 
 check: $(STAMP)
 	@$(BIN)/ruff check .

@@ -9,6 +9,8 @@ from hf_backend.probe.joint import joint_split, split_fields
 from hf_backend.processing.new_items import is_same
 from hf_backend.records import Expansion, FieldLayout, Item, Joining, JointSplit
 
+pytestmark = pytest.mark.processing
+
 ROWS = FieldLayout(Joining.CONCATENATED, 0, exact=True)
 
 
