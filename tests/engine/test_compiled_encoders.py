@@ -12,7 +12,7 @@ import pytest
 
 from compat.zoo.store import checkpoint
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.engine, pytest.mark.encoding, pytest.mark.timeout(600)]
 
 ENGINE = """
     import json, sys
