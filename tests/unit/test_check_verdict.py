@@ -126,6 +126,22 @@ def test_our_own_errors_name_the_class_at_fault() -> None:
     assert blame.blame(wrapped).whose == blame.MODEL
 
 
+def test_an_error_inside_a_configs_validation_is_found() -> None:
+    from pydantic import ValidationError, model_validator
+    from pydantic.dataclasses import dataclass
+
+    @dataclass
+    class Config:
+        @model_validator(mode="after")
+        def check(self) -> "Config":
+            raise UnsupportedModelError("AProcessor", found="x", expected="y", do="Do z.")
+
+    with pytest.raises(ValidationError) as caught:
+        Config()
+    assert blame.blame(caught.value).whose == blame.PROCESSOR
+    assert blame.blame(caught.value).do == "Do z."
+
+
 @pytest.mark.parametrize(
     ("text", "whose"),
     [
