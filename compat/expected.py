@@ -46,6 +46,7 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
         "perception_lm",
         "qwen2_5_vl",
         "qwen2_vl",
+        "smolvlm",
         "video_llama_3",
     ),
     "audio": ("audioflamingo3", "fun_asr_nano", "gemma4", "glmasr", "granite_speech", "qwen2_audio"),

@@ -26,6 +26,9 @@ class Modality:
     """Methods of an HF model that may run the encoder and the connector, the modality's own first."""
     token_type_id: int
     """What HF's `mm_token_type_ids` hold where this modality's embeddings go (`ProcessorMixin.create_mm_token_type_ids`)."""
+    nested: bool = False
+    """Whether the processor takes a list of items for each prompt (SmolVLM's videos) rather than one list of all items. No fact
+    of the modality but of a processor: the probe sets it."""
 
 
 IMAGE = Modality(

@@ -115,6 +115,8 @@ class ModalityProfile:
     frame: tuple[tuple[int, ...], tuple[int, ...]]
     """Tokens before the first and after the last embedding of an expansion, as far as both probe items agree in them: what
     to put around embeddings that a request brings along."""
+    nested: bool
+    """Whether the processor takes a list of items for each prompt (`hf_backend.modalities.Modality.nested`)."""
     joint: JointSplit | None
     """How several new items are processed in one call; None where each has a call of its own."""
     probe_calls: int

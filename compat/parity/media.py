@@ -49,7 +49,6 @@ _FRAMES_AS_PICTURES = (
     "transformers gives a video's frames the tokens of pictures, then finds more of them than embeddings of the picture"
 )
 
-_NESTED = "its processor wants a list of videos for each prompt, which this package doesn't give it yet (said at start)"
 
 LEFT_OUT: Mapping[tuple[str, str], str] = {
     ("granite_speech", "two_clips"): _MIXED,
@@ -57,7 +56,6 @@ LEFT_OUT: Mapping[tuple[str, str], str] = {
     ("glm46v", "image_and_video"): _FRAMES_AS_PICTURES,
     ("glm4v", "image_and_video"): _FRAMES_AS_PICTURES,
     ("smolvlm", "image_and_video"): _FRAMES_AS_PICTURES,
-    **{("smolvlm", name): _NESTED for name in ("one_video", "other_video", "two_videos", "repeated_video")},
 }
 """Family and case to the reason why it isn't asked: what transformers answers is no reference, or this package says at start
 that it doesn't serve the modality."""

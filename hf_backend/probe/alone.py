@@ -17,6 +17,7 @@ from hf_backend.modalities import Modality
 from hf_backend.placeholders.base import Strategy
 from hf_backend.probe import calls
 from hf_backend.probe.arguments import arguments
+from hf_backend.probe.parts import rate_options
 from hf_backend.records import Expansion, Item
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def process(
     Fields that aren't tensors, nor numbers that make a tensor, are left out: a model can't be given them anyway.
     """
     data, defaults = arguments(modality, items)
+    defaults |= rate_options(info.get_hf_processor(), modality)
     output = calls.call(info, {"text": text, **data, **strategy.call_arguments}, hf_kwargs, defaults)
     fields = {
         name: value for name, raw in output.items() if name not in NEVER_FIELDS and (value := as_field(raw)) is not None

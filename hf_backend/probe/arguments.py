@@ -14,9 +14,11 @@ VideoItem = tuple[object, Mapping[str, Any]]
 
 def arguments(modality: Modality, items: Sequence[Any]) -> tuple[dict[str, object], dict[str, object]]:
     """Data arguments and options with which to call a processor on `items`."""
-    if modality.name != "video":
-        return {modality.processor_argument: list(items)}, {}
-    return _video_arguments(modality, items)
+    data: dict[str, object] = {modality.processor_argument: list(items)}
+    options: dict[str, object] = {}
+    if modality.name == "video":
+        data, options = _video_arguments(modality, items)
+    return {name: [values] if modality.nested else values for name, values in data.items()}, options
 
 
 def _video_arguments(modality: Modality, items: Sequence[VideoItem]) -> tuple[dict[str, object], dict[str, object]]:

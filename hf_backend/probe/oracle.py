@@ -24,6 +24,12 @@ def is_text_of(tokenizer: Any) -> IsText:
     return lambda token: token not in special
 
 
+def _agreeing(expected: Sequence[int], spliced: Sequence[int]) -> int:
+    """How many ids agree from the start on."""
+    pairs = enumerate(zip(expected, spliced, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(expected), len(spliced)))
+
+
 def check_oracle(
     info: "BaseProcessingInfo",
     modality: Modality,
@@ -45,30 +51,32 @@ def check_oracle(
     if may_merge:
         texts.append(f"a\n{placeholder}\n\nb\n\n" + f"{placeholder}\n" * (len(order) - 1))
     expansions = {modality.name: [expansion for _, expansion in order]}
-    found_ids: list[tuple[list[int], list[int]]] = []
+    wanted = [process(info, modality, strategy, text, [item for item, _ in order], {}).ids for text in texts]
+    nearest: tuple[list[int], list[int], int] | None = None
     for merge in (False, True)[: 1 + may_merge]:
-        found_ids.clear()
-        for text in texts:
-            expected = process(info, modality, strategy, text, [item for item, _ in order], {}).ids
-            spliced: list[int] = []
+        holds = True
+        for text, expected in zip(texts, wanted, strict=True):
+            attempts: list[list[int]] = []
             for special in (True, False):
                 prompt = tokenizer.encode(text, add_special_tokens=special)
                 found = find_targets(prompt, {modality.name: target})
                 if len(found) != len(order):
                     continue
                 if merge:
-                    spliced, _ = splice_merging(prompt, found, expansions, tokenizer, is_text)
+                    attempts.append(splice_merging(prompt, found, expansions, tokenizer, is_text)[0])
                 else:
-                    spliced, _ = splice(prompt, found, expansions)
-                if spliced == expected:
-                    break
-            found_ids.append((expected, spliced))
-        if all(expected == spliced for expected, spliced in found_ids):
+                    attempts.append(splice(prompt, found, expansions)[0])
+            if expected in attempts:
+                continue
+            holds = False
+            for spliced in attempts or [[]]:
+                agreeing = _agreeing(expected, spliced)
+                if nearest is None or agreeing > nearest[2]:
+                    nearest = expected, spliced, agreeing
+        if holds:
             return merge
-    expected, spliced = next(pair for pair in found_ids if pair[0] != pair[1])
-    first = next(
-        (i for i, (a, b) in enumerate(zip(expected, spliced, strict=False)) if a != b), min(len(expected), len(spliced))
-    )
+    assert nearest is not None
+    expected, spliced, first = nearest
     raise UnsupportedModelError(
         type(info.get_hf_processor()).__name__,
         found=f"{len(expected)} ids from the processor and {len(spliced)} from splicing the items' own expansions by"

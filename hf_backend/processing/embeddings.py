@@ -11,12 +11,17 @@ from hf_backend.records import EMBEDS, Expansion, Item, ModalityProfile
 
 
 def item_of_embeddings(
-    embeddings: torch.Tensor, profile: ModalityProfile, processor_class: str, *, positions_need_fields: bool
+    embeddings: torch.Tensor,
+    profile: ModalityProfile,
+    processor_class: str,
+    *,
+    hidden_size: int,
+    positions_need_fields: bool,
 ) -> Item:
     """The item that `embeddings`, [count, hidden size], stand for.
 
-    Raises `RequestError` for another shape, and where positions are made from fields that only the processor gives
-    (`positions_need_fields`: M-RoPE models take a picture's grid).
+    `hidden_size` is the width of the text model's embeddings. Raises `RequestError` for another shape, and where positions are
+    made from fields that only the processor gives (`positions_need_fields`: M-RoPE models take a picture's grid).
     """
     if positions_need_fields:
         raise RequestError(
@@ -25,11 +30,11 @@ def item_of_embeddings(
             expected=f"{profile.modality} items",
             do="This model's positions follow the size of an item, which embeddings don't tell; send the items themselves.",
         )
-    if embeddings.ndim != 2 or embeddings.shape[0] == 0:
+    if embeddings.ndim != 2 or embeddings.shape[0] == 0 or embeddings.shape[1] != hidden_size:
         raise RequestError(
             processor_class,
             found=f"{profile.modality} embeddings of shape {tuple(embeddings.shape)}",
-            expected="[count, hidden size] for each item, with a count of at least one",
+            expected=f"[count, hidden size] = [at least 1, {hidden_size}] for each item",
             do="Send one such tensor an item.",
         )
     head, tail = profile.frame

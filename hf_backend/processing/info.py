@@ -4,13 +4,18 @@ Takes vLLM's processing context; gives modalities, limits, the largest item and 
 no optional helper of the HF processor.
 """
 
+import dataclasses
 import functools
 from collections.abc import Mapping
+from typing import Any
+
+from transformers import AutoTokenizer
 
 from hf_backend import modalities
 from hf_backend.errors import RequestError, UnsupportedModelError
 from hf_backend.probe.alone import Alone
-from hf_backend.probe.profile import STRATEGIES, profile_of, sampling_rate
+from hf_backend.probe.parts import sampling_rate
+from hf_backend.probe.profile import STRATEGIES, profile_of
 from hf_backend.probe.samples import LARGE, SMALL, blank, samples
 from hf_backend.probe.sizes import (
     LargestItem,
@@ -32,8 +37,22 @@ PROBE_SIZES: tuple[Size, ...] = (SMALL, LARGE, (500, 300), (320, 640))
 """Sizes on which a processor's own counter has to agree with the measurement before it is used."""
 
 
+@functools.cache
+def own_tokenizer(name: str, revision: str | None, trust_remote_code: bool) -> Any:
+    """The checkpoint's tokenizer, for an engine that was started without one (`skip_tokenizer_init`): HF processors can't be
+    made without, and placeholders are found by it. Requests still have to be token ids; vLLM refuses text by itself."""
+    return AutoTokenizer.from_pretrained(name, revision=revision, trust_remote_code=trust_remote_code)
+
+
 class ProcessingInfo(BaseProcessingInfo):
     """What vLLM asks about a model's multimodal inputs."""
+
+    def __init__(self, ctx: Any) -> None:
+        if ctx.tokenizer is None:
+            config = ctx.model_config
+            tokenizer = own_tokenizer(config.tokenizer, config.tokenizer_revision, config.trust_remote_code)
+            ctx = dataclasses.replace(ctx, tokenizer=tokenizer)
+        super().__init__(ctx)
 
     @property
     def profile(self) -> ProcessorProfile:
@@ -57,7 +76,7 @@ class ProcessingInfo(BaseProcessingInfo):
         profile = self.modality_profile(modality)
         return Alone(
             info=self,
-            modality=modalities.get(modality),
+            modality=dataclasses.replace(modalities.get(modality), nested=profile.nested),
             strategy=STRATEGIES[profile.strategy],
             placeholder=profile.placeholder,
             embed_ids=profile.embed_ids,

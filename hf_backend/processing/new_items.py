@@ -14,6 +14,11 @@ from hf_backend.probe.together import together
 from hf_backend.processing.info import ProcessingInfo
 from hf_backend.records import Item
 
+JOINT_PIXELS = 2**19
+"""Pictures up to this many pixels share a call. A call costs about a millisecond besides its items' own work (four of 640x480:
+1.1 to 1.7 times as fast in one call); from a megapixel on that is lost in the work, and packed pictures of Qwen2-VL are then a
+third slower in one call (`compat.bench.calls`)."""
+
 
 def process_new(
     info: ProcessingInfo, modality: str, items: Sequence[object], hf_kwargs: Mapping[str, object]
@@ -27,12 +32,17 @@ def process_new(
     distinct = sorted(set(first_of))
     alone, profile = info.alone(modality), info.modality_profile(modality)
     made: list[Item] | None = None
-    if len(distinct) > 1 and profile.joint is not None and not hf_kwargs:
+    if len(distinct) > 1 and profile.joint is not None and not hf_kwargs and all(map(_is_small, items)):
         made = together(alone, [items[index] for index in distinct], profile.joint, profile.layouts)
     if made is None:
         made = [alone(items[index], hf_kwargs) for index in distinct]
     by_index = dict(zip(distinct, made, strict=True))
     return [by_index[index] for index in first_of]
+
+
+def _is_small(item: object) -> bool:
+    """Whether a call's own cost shows beside the item's; what isn't a picture is small."""
+    return not isinstance(item, Image.Image) or item.width * item.height <= JOINT_PIXELS
 
 
 def _first_of(items: Sequence[object]) -> list[int]:

@@ -18,7 +18,7 @@ from hf_backend.probe.oracle import is_text_of
 from hf_backend.processing.embeddings import item_of_embeddings
 from hf_backend.processing.info import ProcessingInfo
 from hf_backend.processing.new_items import process_new
-from hf_backend.processing.refusals import check_counts
+from hf_backend.processing.refusals import check_counts, refuse_empty
 from hf_backend.records import EMBEDS, EXPANSION, NUM_EMBEDS, Item, wire_name
 from hf_backend.upstream import (
     BaseMultiModalProcessor,
@@ -42,6 +42,9 @@ class Processor(BaseMultiModalProcessor[ProcessingInfo]):
     def apply(self, inputs: ProcessorInputs, timing_ctx: TimingContext) -> MultiModalInput:
         """Check the request as a whole, then process it. Raises `RequestError` before the cache is touched (C11)."""
         self._find(inputs.prompt, inputs.mm_data_items.get_all_counts())
+        for modality, items in inputs.mm_data_items.items():
+            if not items.get_passthrough_data():
+                refuse_empty(self.info.profile.processor_class, modality, items.get_all())
         return super().apply(inputs, timing_ctx)
 
     def _find(self, prompt: Sequence[int], item_counts: Mapping[str, int]) -> list[Target]:
@@ -82,6 +85,7 @@ class Processor(BaseMultiModalProcessor[ProcessingInfo]):
                 torch.as_tensor(embeddings),
                 self.info.modality_profile(modality),
                 self.info.profile.processor_class,
+                hidden_size=self.info.ctx.model_config.get_inputs_embeds_size(),
                 positions_need_fields=self.info.ctx.model_config.uses_mrope,
             )
             for embeddings in items.get_all()

@@ -4,10 +4,26 @@ Takes the prompt's ids, the placeholders' ids and the number of items of each mo
 placeholders found. Not for faults that only processing an item shows (`hf_backend.probe.alone`).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
 from hf_backend.errors import RequestError
 from hf_backend.placeholders.splice import Target, find_targets
+
+
+def refuse_empty(processor_class: str, modality: str, items: Sequence[object]) -> None:
+    """Raises `RequestError` for a clip without samples and a video without frames. Some processors pad them to something that
+    they weren't (Gemma3n hears 60 embeddings in an empty clip), others fail without saying why."""
+    for item in items:
+        contents = item[0] if isinstance(item, tuple) and item else item
+        shape = getattr(contents, "shape", None)
+        if shape is not None and math.prod(shape) == 0:
+            raise RequestError(
+                processor_class,
+                found=f"an empty {modality}, of shape {tuple(shape)}",
+                expected=f"{modality} with contents",
+                do="Leave the item out, or send one that isn't empty.",
+            )
 
 
 def check_counts(

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from compat.expected import RIGHT
-from compat.processors import processor_of
+from compat.processors import FamilyProcessor, processor_of
 from compat.zoo.registry import spec
 from hf_backend.errors import RequestError
 from hf_backend.probe import calls
@@ -23,6 +23,13 @@ def items_of(family: str, modality: str) -> list[Any]:
         (video(*size, frames=frames, seed=frames), metadata(frames))
         for size, frames in (((112, 84), 4), ((64, 64), 8), ((224, 392), 2))
     ]
+
+
+def video_arguments(processor: FamilyProcessor, frames: Any, about: Any) -> dict[str, Any]:
+    """One video as transformers' own processor wants it: SmolVLM's takes a list of videos for each text."""
+    nested = processor.processor.info.profile.modalities["video"].nested
+    arguments = {"videos": [frames]} | ({} if about is None else {"video_metadata": [about]})
+    return {name: [value] if nested else value for name, value in arguments.items()} | {"do_sample_frames": False}
 
 
 def fields(output: dict[str, Any], modality: str) -> list[dict[str, Any]]:
@@ -70,9 +77,7 @@ def test_c4_ids_are_those_of_transformers(family: str, modality: str) -> None:
             expected = hf_processor(text=prompt, audio=[item], return_tensors="pt")
         else:
             frames, about = item
-            expected = hf_processor(
-                text=prompt, videos=[frames], video_metadata=[about], do_sample_frames=False, return_tensors="pt"
-            )
+            expected = hf_processor(text=prompt, **video_arguments(processor, frames, about), return_tensors="pt")
         assert output["prompt_token_ids"] == expected["input_ids"][0].tolist()
         (place,) = output["mm_placeholders"][modality]
         (item_fields,) = fields(output, modality)
@@ -88,11 +93,9 @@ def test_videos_of_any_length(family: str) -> None:
     prompt = f"see {spec(family).placeholders['video']}"
     for frames in (1, 2, 3, 5, 8, 17):
         shot = video(64, 64, frames)
-        for item, about in ((shot, {}), ((shot, metadata(frames)), {"video_metadata": [metadata(frames)]})):
+        for item, about in ((shot, None), ((shot, metadata(frames)), metadata(frames))):
             try:
-                expected = hf_processor(
-                    text=prompt, videos=[shot], do_sample_frames=False, return_tensors="pt", **about
-                )
+                expected = hf_processor(text=prompt, **video_arguments(processor, shot, about), return_tensors="pt")
             except ValueError as error:
                 with pytest.raises(RequestError, match=re.escape(str(error))):
                     processor(prompt, {"video": [item]})

@@ -1,9 +1,11 @@
 """Requests whose placeholders and items don't fit are refused with what was found and expected (C4, C7, C11)."""
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from hf_backend.errors import RequestError
-from hf_backend.processing.refusals import check_counts
+from hf_backend.processing.refusals import check_counts, refuse_empty
 
 IMAGE = 7
 
@@ -45,3 +47,19 @@ def test_c4_c7_counts_that_do_not_fit(prompt: list[int], items: int, says: str) 
 def test_items_of_a_modality_not_served() -> None:
     with pytest.raises(RequestError, match=r"found 1 audio item\(s\); expected items of \['image'\] only"):
         check([IMAGE], {"image": 1, "audio": 1})
+
+
+@pytest.mark.parametrize(
+    ("modality", "item"),
+    [("audio", np.zeros(0, np.float32)), ("video", (np.zeros((0, 8, 8, 3), np.uint8), {}))],
+    ids=["a clip without samples", "a video without frames"],
+)
+def test_empty_items_are_refused(modality: str, item: object) -> None:
+    """R36, R40: zero samples and zero frames are the request's fault, whatever a processor makes of them."""
+    with pytest.raises(RequestError, match=f"TinyProcessor: found an empty {modality}, of shape"):
+        refuse_empty("TinyProcessor", modality, [item])
+
+
+def test_items_with_contents_are_not_refused() -> None:
+    refuse_empty("TinyProcessor", "image", [Image.new("RGB", (1, 1)), None])
+    refuse_empty("TinyProcessor", "audio", [np.zeros(1, np.float32)])
