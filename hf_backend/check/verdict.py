@@ -107,9 +107,9 @@ def _engine_nos(said: Mapping[str, Any]) -> Iterator[No]:
                 )
     ignored = said["attention"]["ignored"]
     for name, one in (parity or {}).items():
-        alone = (parity or {}).get(name.removesuffix(TOGETHER), one)
-        if one["right"] or (alone is not one and not alone["right"]):
-            continue
+        alone = name.removesuffix(TOGETHER)
+        if one["right"] or (alone != name and not (parity or {})[alone]["right"]):
+            continue  # what is wrong alone isn't told again
         subject, text = f"parity: {name}", one["wrong"]
         if ignored:
             yield No(subject, text, blame.VLLM, "It follows from the attention above.")
