@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.column:
         wanted[data.COLUMN] = zoo_families()
     results = _run(wanted, sources, package=options.package, jobs=options.jobs)
-    print(merge.markdown(results, data.VLLM, data.TRANSFORMERS))
+    print(_table(results, core))
     for line in merge.problems(results):
         print(line)
     worse = [f"worse than stored: {line}" for line in merge.regressions(results, store.stored())]
@@ -91,15 +91,28 @@ def _run(
     return {pair: store.only(kept[pair], families) for pair, families in wanted.items()}
 
 
+def _table(results: Mapping[Pair, CellResult], core: Sequence[str]) -> str:
+    """The grid by the families that every pair is asked, and all families of the pair that was asked more."""
+    text = merge.markdown(_of(results, core), data.VLLM, data.TRANSFORMERS)
+    column = results.get(data.COLUMN)
+    if column is not None and any(family.family not in core for family in column.families):
+        text += f"\n\nAll families on {data.COLUMN}:\n\n{merge.column(column)}"
+    return text
+
+
+def _of(results: Mapping[Pair, CellResult], core: Sequence[str]) -> dict[Pair, CellResult]:
+    return {pair: store.only(result, core) for pair, result in results.items()}
+
+
 def _show(results: Mapping[Pair, CellResult], options: argparse.Namespace) -> int:
     """Write table and picture where they were asked for."""
     if options.markdown:
-        options.markdown.write_text(merge.markdown(results, data.VLLM, data.TRANSFORMERS) + "\n")
+        options.markdown.write_text(_table(results, data.CORE) + "\n")
         _say(f"wrote {options.markdown}")
     if options.picture:
         from compat.matrix.picture import draw
 
-        draw(results, data.VLLM, data.TRANSFORMERS, options.picture)
+        draw(_of(results, data.CORE), data.VLLM, data.TRANSFORMERS, options.picture)
         _say(f"wrote {options.picture}")
     return 0
 

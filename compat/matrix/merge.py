@@ -38,6 +38,20 @@ def markdown(results: Mapping[Pair, CellResult], vllm: Sequence[str], transforme
     return "\n".join([*lines, "", legend])
 
 
+def column(result: CellResult) -> str:
+    """A table of one pair: a row for each family, those that are right first."""
+    order = list(Outcome)
+    ordered = sorted(result.families, key=lambda family: (order.index(family.outcome), family.family))
+    lines = ["| family | | cases right | largest difference | first problem |", "| --- | --- | --- | --- | --- |"]
+    for family in ordered:
+        difference = "" if family.difference is None else f"{family.difference:.0e}"
+        problem = (family.problem or "").replace("|", "\\|").replace("\n", " ")[:160]
+        counts = f"{family.right}/{family.judged}"
+        lines.append(f"| {family.family} | {LETTERS[family.outcome]} | {counts} | {difference} | {problem} |")
+    right = sum(family.outcome is Outcome.RIGHT for family in ordered)
+    return "\n".join([*lines, "", f"{right} of {len(ordered)} families right."])
+
+
 def problems(results: Mapping[Pair, CellResult]) -> Iterator[str]:
     """A line for everything that isn't right."""
     for pair, result in results.items():

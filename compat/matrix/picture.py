@@ -57,7 +57,7 @@ def draw(results: Mapping[Pair, CellResult], vllm: Sequence[str], transformers: 
     axes.legend(
         handles=shown,
         loc="upper center",
-        bbox_to_anchor=(0.5, -0.28),
+        bbox_to_anchor=(0.5, -0.2),
         ncols=4,
         frameon=False,
         fontsize=8,

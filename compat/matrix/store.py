@@ -5,8 +5,10 @@ Takes results; gives them back. Not for judging them (`compat.matrix.merge`).
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
+
+from packaging.version import Version
 
 from compat.matrix.records import CellResult, FamilyResult, Pair
 from compat.matrix.trees import cache_folder
@@ -31,10 +33,13 @@ def join(old: CellResult | None, new: CellResult) -> CellResult:
     """`new` with the families that only `old` has, where both are of the same sources."""
     if old is None or old.sources != new.sources or old.problem is not None:
         return new
+    return replace(_with_others(new, old), seconds=round(new.seconds + old.seconds, 1))
+
+
+def _with_others(new: CellResult, old: CellResult) -> CellResult:
     ran = {family.family for family in new.families}
     families = [*new.families, *(family for family in old.families if family.family not in ran)]
-    ordered = tuple(sorted(families, key=lambda family: family.family))
-    return replace(new, families=ordered, seconds=round(new.seconds + old.seconds, 1))
+    return replace(new, families=tuple(sorted(families, key=lambda family: family.family)))
 
 
 def kept(folder: Path | None = None) -> dict[Pair, CellResult]:
@@ -53,9 +58,10 @@ def stored(place: Path = STORED) -> dict[Pair, CellResult]:
 
 
 def commit(results: Mapping[Pair, CellResult], place: Path = STORED) -> None:
-    """Write `results` over what was stored of their pairs; other pairs stay."""
-    cells: Iterable[CellResult] = (stored(place) | dict(results)).values()
-    ordered = sorted(cells, key=lambda cell: ([int(part) for part in cell.pair.vllm.split(".")], cell.pair))
+    """Write `results` over what was stored of their pairs and families; others stay as they were found last."""
+    before = stored(place)
+    now = {pair: _with_others(new, before[pair]) if pair in before else new for pair, new in results.items()}
+    ordered = sorted((before | now).values(), key=lambda cell: [Version(part) for part in astuple(cell.pair)])
     place.write_text(json.dumps([cell.as_json() for cell in ordered], indent=1) + "\n")
 
 

@@ -46,6 +46,7 @@ def blame(error: BaseException) -> Blame:
     for one in chain:
         if isinstance(one, HFBackendError):
             return Blame(_of_class(one.at_fault), str(one), one.do)
+    error = chain[-1] if callable(getattr(error, "errors", None)) else error
     text = f"{type(error).__name__}: {error}".strip()
     whole = " ".join(str(one) for one in chain)
     if any(sign in whole for sign in NEEDS_REMOTE_CODE):
@@ -64,11 +65,17 @@ def blame(error: BaseException) -> Blame:
 
 
 def _chain(error: BaseException) -> list[BaseException]:
+    """`error`, what it was raised from, and what pydantic keeps inside it: vLLM's configs wrap whatever a check raises."""
     found: list[BaseException] = []
-    current: BaseException | None = error
-    while current is not None and current not in found:
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        current = waiting.pop(0)
+        if current is None or current in found:
+            continue
         found.append(current)
-        current = current.__cause__ or current.__context__
+        waiting += [current.__cause__ or current.__context__]
+        if callable(told := getattr(current, "errors", None)):
+            waiting += [one["ctx"].get("error") for one in told() if isinstance(one, dict) and "ctx" in one]
     return found
 
 

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 NUM_TOKENS = 10
 """Length of an answer."""
 
+TOGETHER = ", all at once"
+"""What is put behind a request's name where it was asked together with all others."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hf_backend.check import reference
-from hf_backend.check.cases import NUM_TOKENS, Request
+from hf_backend.check.cases import NUM_TOKENS, TOGETHER, Request
 from hf_backend.check.compare import EngineAnswer, compare
 
 ENVIRONMENT = {
@@ -146,7 +146,7 @@ def _ask(
     for request in asked:
         told[request.name] = _compared(llm, [request], answers, rate)[0]
     for request, verdict in zip(asked, _compared(llm, asked, answers, rate), strict=True):
-        told[f"{request.name}, all at once"] = verdict
+        told[request.name + TOGETHER] = verdict
     return told
 
 

@@ -53,6 +53,7 @@ def profile(path: str, *, trust_remote_code: bool = False, thorough: bool = Fals
                 },
                 "text_fields": sorted(one.text_fields),
                 "joinable": one.joinable,
+                "nested": one.nested,
                 "probe_calls": one.probe_calls,
                 "probe_seconds": round(one.probe_seconds, 3),
                 "merges_text": one.merges_text,
@@ -75,7 +76,7 @@ def profile(path: str, *, trust_remote_code: bool = False, thorough: bool = Fals
 
 
 def _sampling_rate(info: Any) -> float:
-    from hf_backend.probe.profile import sampling_rate
+    from hf_backend.probe.parts import sampling_rate
 
     return sampling_rate(info.get_hf_processor())
 

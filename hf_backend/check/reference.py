@@ -7,6 +7,7 @@ JSON types. Never imports vLLM, which decorates transformers' classes.
 import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hf_backend.check import tiny
 from hf_backend.check.cases import NUM_TOKENS, Request
 from hf_backend.check.compare import Answer
 from hf_backend.probe.arguments import arguments
+from hf_backend.probe.parts import rate_options
 from hf_backend.probe.samples import samples
 
 
@@ -24,6 +26,7 @@ def run(
     requests: Sequence[Request],
     *,
     rate: float,
+    nested: Sequence[str],
     weights: bool,
     answers: bool,
     trust_remote_code: bool,
@@ -31,7 +34,8 @@ def run(
 ) -> dict[str, Any]:
     """Make the tiny checkpoint in `target` (unless `weights`), and `answers.npz` in it if `answers`.
 
-    `rate` in Hz is that of clips. Raises what transformers raises, but for requests that the processor refuses.
+    `rate` in Hz is that of clips, `nested` names modalities whose items the
+    processor takes as a list for each prompt. Raises what transformers raises, but for requests that the processor refuses.
     """
     from transformers import AutoConfig, AutoProcessor
 
@@ -41,7 +45,7 @@ def run(
     refused: dict[str, str] = {}
     for request in requests:
         try:
-            inputs[request.name] = prepare(processor, request, rate)
+            inputs[request.name] = prepare(processor, request, rate, nested)
         except ValueError as error:
             refused[request.name] = f"{type(error).__name__}: {error}"
     said: dict[str, Any] = {"refused": refused}
@@ -62,15 +66,15 @@ def run(
     return said
 
 
-def prepare(processor: Any, request: Request, rate: float) -> Any:
+def prepare(processor: Any, request: Request, rate: float, nested: Sequence[str]) -> Any:
     """The processor's output for `request` in float32, as tensors with a batch dimension of one."""
     import torch
 
     data: dict[str, Any] = {}
     for name in dict.fromkeys(modality for modality, _ in request.items):
-        modality, both = modalities.get(name), samples(name, rate)
+        modality, both = replace(modalities.get(name), nested=name in nested), samples(name, rate)
         given, options = arguments(modality, [both[index] for index in request.of(name)])
-        data |= {**given, **options}
+        data |= {**given, **options, **rate_options(processor, modality)}
     if "audio" in data and "audios" in inspect.signature(type(processor).__call__).parameters:
         data["audios"] = data.pop("audio")  # Qwen2-Audio kept the argument's old name for long
     output = processor(text=[request.text], return_tensors="pt", **data)

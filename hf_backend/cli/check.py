@@ -98,6 +98,7 @@ def take(arguments: argparse.Namespace, folder: str) -> verdict.Steps:
             "target": folder,
             "requests": requests,
             "rate": rate,
+            "nested": [name for name, one in processor["modalities"].items() if one["nested"]],
             "weights": arguments.weights,
             "answers": arguments.parity,
             **trust,

@@ -55,14 +55,34 @@ def test_clips(check: Any) -> None:
     assert said["engine"]["parity"]["one audio"]["right"]
 
 
-def test_a_refused_processor(check: Any) -> None:
-    """PaliGemma's processor moves the bos token behind the pictures: refused, naming it, with what to do."""
-    status, said = check(str(checkpoint("paligemma")))
+def test_a_refused_processor(check: Any, tmp_path: Path) -> None:
+    """A processor that gives a picture more tokens where another stands beside it breaks C1: refused, naming it."""
+    folder = make_folder(tmp_path / "made_up")
+    code = folder / "processing_made_up.py"
+    rows = "(self.image_token * columns + self.row_token) * rows for"
+    assert rows in code.read_text()
+    code.write_text(code.read_text().replace(rows, f"self.row_token * len(cut) + {rows}"))
+    status, said = check(str(folder), "--trust-remote-code")
     assert (status, said["status"]) == (1, "problem")
+    (no,) = [no for no in said["nos"] if no["subject"] == "image"]
+    assert no["whose"] == "the processor"
+    assert "MadeUpProcessor" in no["text"]
+    assert no["do"]
+    assert said["processor"]["modalities"].keys() == {"audio"}, "the other modality is served all the same"
+
+
+def test_no_modality_left(check: Any, tmp_path: Path) -> None:
+    """With neither served vLLM's config fails, and what is told is the processor's fault all the same."""
+    folder = make_folder(tmp_path / "made_up")
+    code = folder / "processing_made_up.py"
+    code.write_text(
+        code.read_text().replace("tokens = self.tokenizer(texts", 'tokens = self.tokenizer(["all the same"]')
+    )
+    status, said = check(str(folder), "--trust-remote-code")
+    assert status == 1
     (no,) = said["nos"]
     assert no["whose"] == "the processor"
-    assert "PaliGemmaProcessor" in no["text"]
-    assert no["do"]
+    assert no["text"].startswith("MadeUpProcessor: found")
 
 
 def test_a_model_nobody_has_seen(check: Any, tmp_path: Path) -> None:

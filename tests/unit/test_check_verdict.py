@@ -118,12 +118,45 @@ def test_what_could_not_be_told_is_2() -> None:
         assert exit_status(nos(steps)) == 2
 
 
+def test_a_wrong_answer_is_told_once_and_put_down_to_attention_that_is_ignored() -> None:
+    wrong = {"right": False, "wrong": "token 0", "difference": 0.1}
+    both = {
+        "one image": wrong,
+        "one image, all at once": wrong,
+        "two images": ANSWERED,
+        "two images, all at once": wrong,
+    }
+    found = nos(_steps(engine=_engine(parity=both)))
+    assert [no.subject for no in found] == ["parity: one image", "parity: two images, all at once"]
+    assert {no.whose for no in found} == {blame.OURS}
+    attention = {"backends": ["A"], "ignored": ["A ignores it"]}
+    found = nos(_steps(engine=_engine(parity=both, attention=attention)))
+    assert found[0].subject == "attention"
+    assert {no.whose for no in found} == {blame.VLLM}
+
+
 def test_our_own_errors_name_the_class_at_fault() -> None:
     error = UnsupportedModelError("AProcessor", found="x", expected="y", do="Do z.")
     assert blame.blame(error) == blame.Blame(blame.PROCESSOR, str(error), "Do z.")
     wrapped = RuntimeError("the engine died")
     wrapped.__cause__ = RequestError("AModel", found="x", expected="y", do="Do z.")
     assert blame.blame(wrapped).whose == blame.MODEL
+
+
+def test_an_error_inside_a_configs_validation_is_found() -> None:
+    from pydantic import ValidationError, model_validator
+    from pydantic.dataclasses import dataclass
+
+    @dataclass
+    class Config:
+        @model_validator(mode="after")
+        def check(self) -> "Config":
+            raise UnsupportedModelError("AProcessor", found="x", expected="y", do="Do z.")
+
+    with pytest.raises(ValidationError) as caught:
+        Config()
+    assert blame.blame(caught.value).whose == blame.PROCESSOR
+    assert blame.blame(caught.value).do == "Do z."
 
 
 @pytest.mark.parametrize(
