@@ -79,9 +79,6 @@ class Encoder:
         self._features = FeaturesMethod.of(model, modality)
         self._forward = CapturedForward.of(model)
         self._extras: Extras | None = None
-        self.overwritten: dict[int, torch.Tensor] = {}
-        """Ids of an expansion that aren't the modality's own, and the row, [hidden size], the forward puts in their place
-        (Ovis2: tokens around a picture)."""
         self.reference: Captured | None = None
         """What the text model is given for the first probe item alone, and for whom levels were found."""
         self.reference_is_embed = torch.zeros(0, dtype=torch.bool)
@@ -176,19 +173,18 @@ class Encoder:
             )
 
     def _check_other_tokens(self, embeddings: torch.Tensor, expansion: torch.Tensor, is_embed: torch.Tensor) -> None:
-        """The rest of an expansion has to be what its ids are without an item, or always the same (Ovis2 overwrites the
-        tokens around a picture by embeddings of its own)."""
+        """The rest of an expansion has to be what its ids are without an item. Ovis2 overwrites the tokens around a picture,
+        but its config says which."""
         looked_up = self._lookup.embeddings(expansion)
         changed = ((embeddings - looked_up).abs().amax(-1) > 1e-3 * looked_up.abs().max()) & ~is_embed
-        everywhere = torch.isin(expansion, expansion[changed])
-        for token, row in zip(expansion[everywhere].tolist(), embeddings[everywhere], strict=True):
-            if not equal(row, self.overwritten.setdefault(token, row)):
-                raise UnsupportedModelError(
-                    type(self._model).__name__,
-                    found=f"that its forward overwrites token {token} of an expansion, by another embedding each time",
-                    expected="that it overwrites nothing but the modality's placeholder token, or always in the same way",
-                    do=self._instead(),
-                )
+        if bool(changed.any()):
+            raise UnsupportedModelError(
+                type(self._model).__name__,
+                found=f"that its forward overwrites the tokens {sorted(set(expansion[changed].tolist()))} of an expansion too",
+                expected="that it overwrites nothing but the modality's placeholder token, and markers its config names as"
+                f" {' or '.join(self._modality.marker_id_attributes) or 'none are known'}",
+                do=self._instead(),
+            )
 
     def _instead(self) -> str:
         return (

@@ -5,7 +5,8 @@ configuration that keeps compiled graphs of other inputs apart.
 """
 
 import inspect
-from typing import TYPE_CHECKING, get_args
+from types import UnionType
+from typing import TYPE_CHECKING, Union, get_args, get_origin
 
 import torch
 
@@ -30,7 +31,8 @@ def per_token_dims(text_model_class: type) -> dict[str, int]:
 
 def _takes_a_tensor(annotation: object) -> bool:
     """Whether a floating tensor is the type, or one of a union's; not where it is inside a list or a dictionary."""
-    return any(each in (torch.Tensor, torch.FloatTensor) for each in (annotation, *get_args(annotation)))
+    types = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    return any(each in (torch.Tensor, torch.FloatTensor) for each in types)
 
 
 def tell_compiled_apart(vllm_config: "VllmConfig", inputs: "TextInputs") -> None:

@@ -47,9 +47,6 @@ class TextInputs:
     def take(self, encoders: Iterable[Encoder]) -> None:
         """Learn from the encoders what their items bring along."""
         for encoder in encoders:
-            for token, row in encoder.overwritten.items():
-                ids = torch.tensor([token], device=row.device)
-                self._lookup.embeddings.add(ids, row[None], self._lookup.size)
             if not encoder.levels:
                 continue
             if self._levels is not None:
