@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 
 from hf_backend import modalities
+from hf_backend.attention.layers import ItemAttentionMixin
 from hf_backend.configs.parts import served_config
 from hf_backend.encoding.compile import compile_encoder, compiles_encoders
 from hf_backend.encoding.contiguous import make_inputs_contiguous
@@ -46,17 +47,7 @@ if TYPE_CHECKING:
 logger = init_logger("vllm.hf_backend")
 
 
-def _warn_where_attention_is_ignored(model_config: "ModelConfig") -> None:
-    """Gemma3 and PaliGemma attend to a picture in both directions; vLLM's CPU attention silently doesn't."""
-    if current_platform.is_cpu() and getattr(model_config, "is_mm_prefix_lm", False):
-        logger.warning(
-            "%s attends to items in both directions, and vLLM's attention on this CPU ignores that: answers to prompts with"
-            " items will be WRONG here. Text prompts are right; so is everything on a GPU whose attention backend supports it.",
-            model_config.architecture,
-        )
-
-
-class GenericMultiModalMixin:
+class GenericMultiModalMixin(ItemAttentionMixin):
     """Encoding, positions and the language-model view by measurement."""
 
     if TYPE_CHECKING:
@@ -68,14 +59,13 @@ class GenericMultiModalMixin:
         text_config: Any
 
     def __init__(self, *, vllm_config: "VllmConfig", prefix: str = "") -> None:
-        super().__init__(vllm_config=vllm_config, prefix=prefix)  # type: ignore[call-arg]
+        super().__init__(vllm_config=vllm_config, prefix=prefix)
         info = MULTIMODAL_REGISTRY.get_processing_info(vllm_config.model_config)
         assert isinstance(info, ProcessingInfo)
         self._info = info
         self._profile: ProcessorProfile = info.profile
         if current_platform.is_cpu():
             make_inputs_contiguous(self.model, self.model.get_decoder())
-        _warn_where_attention_is_ignored(vllm_config.model_config)
         self._encoders: dict[str, Encoder] = {}
         self._inputs: TextInputs | None = None
         self._language_view: list[torch.nn.Module] = []
@@ -198,6 +188,7 @@ class GenericMultiModalMixin:
 
         vLLM gives no keyword arguments beside these (fields of items went to `embed_multimodal`).
         """
+        self.hide_spans_from_causal_layers()
         extras: Mapping[str, torch.Tensor] = {}
         if self._inputs is not None:
             if inputs_embeds is None and input_ids is not None and not self._inputs.trivial:

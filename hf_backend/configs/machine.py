@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from hf_backend.attention.settings import keep_spans_whole, say_spans
 from hf_backend.upstream import current_platform, init_logger
 from hf_backend.upstream.configs import VerifyAndUpdateConfig
 
@@ -31,11 +32,13 @@ class MachineConfig(VerifyAndUpdateConfig):
             os.environ["VLLM_MLA_DISABLE"] = "1"  # what vLLM's own backend does where latent attention doesn't fit
             model_config.model_arch_config = model_config.get_model_arch_config()
             logger.info("Latent attention takes no float32 weights on this CPU: full attention is used in its place.")
+        say_spans(model_config)
 
     @staticmethod
     def verify_and_update_config(vllm_config: "VllmConfig") -> None:
         """vLLM cuts attention chunks at the borders of its cache's blocks: a chunk must hold whole blocks. Its default does
         for real Llama 4 checkpoints."""
+        keep_spans_whole(vllm_config)
         text, cache = vllm_config.model_config.hf_text_config, vllm_config.cache_config
         chunk = getattr(text, "attention_chunk_size", None)
         if chunk and chunk % LARGEST_BLOCK and not cache.user_specified_block_size:
