@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_up import make_folder
 
 from compat.zoo.store import checkpoint
 from hf_backend.cli.main import main
-from tests.made_up import make_folder
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 

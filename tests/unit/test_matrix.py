@@ -1,6 +1,7 @@
 """The matrix: what is left to run, what is joined, what became worse; all pure functions over results."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from compat.matrix import data, merge, plan, store, trees
+from compat.matrix import data, merge, plan, run, store, trees
 from compat.matrix.records import CellResult, FamilyResult, Outcome, Pair
 from compat.zoo import families
 from hf_backend.versions import SUPPORTED_TRANSFORMERS, SUPPORTED_VLLM
@@ -170,6 +171,19 @@ def test_pip_refuses_by_the_requirements_of_both() -> None:
     ]
     assert len(list(trees.refusals(needs, versions))) == 2
     assert list(trees.refusals(needs, {"transformers": "5.19.0"})) == []
+
+
+def test_a_pairs_process_finds_the_package_asked_for_first_and_shares_no_cache_with_another_vllm(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", "given")
+    monkeypatch.setenv(trees.CACHE_VARIABLE, str(tmp_path))
+    found = run.environment(A, [tmp_path / "transformers", tmp_path / "vllm"], tmp_path / "released")
+    path = found["PYTHONPATH"].split(os.pathsep)
+    expected = [tmp_path / "released", run.ROOT, tmp_path / "transformers", tmp_path / "vllm", Path("given")]
+    assert [Path(part) for part in path] == expected
+    assert found["VLLM_CACHE_ROOT"] != run.environment(B, [])["VLLM_CACHE_ROOT"]
+    assert found["VLLM_CACHE_ROOT"] == run.environment(Pair(A.vllm, B.transformers), [])["VLLM_CACHE_ROOT"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 from compat.zoo.spec import Spec
 from compat.zoo.tokenizer import make_tokenizer
 
-SOURCE = Path(__file__).parent / "data" / "made_up_model"
+SOURCE = Path(__file__).parents[1] / "data" / "made_up_model"
 
 SPEC = Spec(
     name="made_up",
