@@ -5,7 +5,7 @@ the method's signature, which differs between models and transformers releases.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,6 +16,14 @@ from hf_backend.records import FieldLayout, wire_name
 
 if TYPE_CHECKING:
     from hf_backend.upstream import MultiModalFeatureSpec
+
+
+RENAMED = {"second_per_grids": "video_second_per_grid"}
+"""Argument of `get_rope_index` to the field it is called among what the processor returns, where the model's own `generate`
+passes the one as the other (Qwen2.5-Omni, Qwen3-Omni)."""
+
+CLIP_LENGTHS, CLIP_MASK = "audio_feature_lengths", "feature_attention_mask"
+"""A clip's frames, as a number or as a mask, as the Omnis' `generate` looks for them."""
 
 
 def rope_positions(
@@ -29,7 +37,11 @@ def rope_positions(
     `features` are the prompt's items in order of position, `layouts` the measured layouts by modality.
     """
     parameters = inspect.signature(get_rope_index).parameters
-    arguments = {name: value for name, value in _fields(features, layouts).items() if name in parameters}
+    fields = _fields(features, layouts, parameters.keys() | RENAMED.values())
+    arguments = {name: value for name, value in fields.items() if name in parameters}
+    arguments |= {name: fields[field] for name, field in RENAMED.items() if name in parameters and field in fields}
+    if "audio_seqlens" in parameters and (lengths := _clip_lengths(features)) is not None:
+        arguments["audio_seqlens"] = lengths
     ids = torch.tensor(input_ids)
     types, owners = token_types(len(input_ids), features)
     # `get_rope_index` takes a run of one token type for one item. Where two items touch (C6), a text token is put between
@@ -38,6 +50,9 @@ def rope_positions(
     apart = torch.nn.functional.pad(touching.long().cumsum(0), (1, 0))
     places = torch.arange(len(input_ids)) + apart
     length = len(input_ids) + int(touching.sum())
+    if "attention_mask" in parameters:
+        # The Omnis can't do without, whatever their signature says.
+        arguments["attention_mask"] = torch.ones(1, length, dtype=torch.long)
     if "mm_token_type_ids" in parameters:
         # Required since transformers 5.3, also for prompts without items.
         arguments["mm_token_type_ids"] = torch.zeros(1, length, dtype=types.dtype).index_copy(1, places, types[None])
@@ -59,23 +74,33 @@ def _delta(positions: torch.Tensor, reported: int) -> int:
 
 
 def _fields(
-    features: Sequence["MultiModalFeatureSpec"], layouts: Mapping[str, Mapping[str, FieldLayout]]
+    features: Sequence["MultiModalFeatureSpec"],
+    layouts: Mapping[str, Mapping[str, FieldLayout]],
+    wanted: Set[str],
 ) -> dict[str, Any]:
-    """Every field of the items, joined in prompt order, on the CPU."""
+    """Those of the items' fields that are wanted, joined in prompt order, on the CPU. Others may not join at all: clips' masks
+    are of different lengths."""
     joined: dict[str, Any] = {}
     for modality, fields in layouts.items():
         items = [feature.data for feature in features if feature.modality == modality and feature.data is not None]
-        wires = {name: wire_name(modality, name) for name in fields}
-        # Pixels and waveforms are large, and never positions' business; seconds a frame (Qwen2.5-VL) are.
-        names = [
-            name
-            for name, wire in wires.items()
-            if items
-            and isinstance(value := items[0][wire].data, torch.Tensor)
-            and (value.ndim < 2 or not value.is_floating_point())
-        ]
-        joined |= join([{name: item[wires[name]].data for name in names} for item in items], fields) if items else {}
+        if items:
+            names = wanted & fields.keys()
+            joined |= join([{name: item[wire_name(modality, name)].data for name in names} for item in items], fields)
     return joined
+
+
+def _clip_lengths(features: Sequence["MultiModalFeatureSpec"]) -> torch.Tensor | None:
+    """Frames of each clip before any pooling, int64 [clips]; None without clips."""
+    lengths: list[torch.Tensor] = []
+    for feature in features:
+        if feature.modality != "audio" or feature.data is None:
+            continue
+        for name in (CLIP_LENGTHS, CLIP_MASK):
+            if (field := feature.data.get(wire_name("audio", name))) is not None:
+                value = torch.as_tensor(field.data)
+                lengths.append(value.sum() if name == CLIP_MASK else value.reshape(()))
+                break
+    return torch.stack(lengths).long() if lengths else None
 
 
 def token_types(length: int, features: Sequence["MultiModalFeatureSpec"]) -> tuple[torch.Tensor, torch.Tensor]:
