@@ -46,6 +46,8 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
         "pixtral",
         "qwen3_vl",
         "qwen3_vl_moe",
+        "qwen2_5_omni_thinker",
+        "qwen3_omni_moe_thinker",
         "smolvlm",
         "video_llama_3",
         "vipllava",
@@ -92,8 +94,6 @@ NOT_YET: Mapping[str, str] = {
     "paligemma": "its processor moves the bos token behind the pictures (refused at start)",
     "paligemma2": "its processor moves the bos token behind the pictures (refused at start)",
     "phi4_multimodal": "pictures alone and clips alone are right; beside a picture a clip goes through another projector",
-    "qwen2_5_omni_thinker": "M-RoPE positions of clips (starts and loads)",
     "qwen3_5": "linear-attention layers, which vLLM's Transformers backend doesn't run (the engine doesn't start)",
-    "qwen3_omni_moe_thinker": "features of several levels aren't handed on (refused at start)",
 }
 """Family to what is missing, for those that were looked at."""
