@@ -12,7 +12,7 @@ import torch
 
 from hf_backend import modalities
 from hf_backend.encoding.buckets import join
-from hf_backend.records import FieldLayout, wire_name
+from hf_backend.records import FieldLayout, may_make_positions, wire_name
 
 if TYPE_CHECKING:
     from hf_backend.upstream import MultiModalFeatureSpec
@@ -66,13 +66,11 @@ def _fields(
     for modality, fields in layouts.items():
         items = [feature.data for feature in features if feature.modality == modality and feature.data is not None]
         wires = {name: wire_name(modality, name) for name in fields}
-        # Pixels and waveforms are large, and never positions' business; seconds a frame (Qwen2.5-VL) are.
+        # vLLM leaves an item whose embeddings are at hand nothing else.
         names = [
             name
             for name, wire in wires.items()
-            if items
-            and isinstance(value := items[0][wire].data, torch.Tensor)
-            and (value.ndim < 2 or not value.is_floating_point())
+            if items and all(wire in item and may_make_positions(item[wire].data) for item in items)
         ]
         joined |= join([{name: item[wires[name]].data for name in names} for item in items], fields) if items else {}
     return joined
