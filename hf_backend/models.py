@@ -3,6 +3,7 @@
 Importing this module imports vLLM and torch; `hf_backend.__getattr__` does so on first access.
 """
 
+from hf_backend.language.logits import SuppressedTokens
 from hf_backend.mixin import GenericMultiModalMixin
 from hf_backend.processing.dummy import DummyInputsBuilder
 from hf_backend.processing.info import ProcessingInfo
@@ -13,12 +14,16 @@ _register = MULTIMODAL_REGISTRY.register_processor(Processor, info=ProcessingInf
 
 
 @_register
-class TransformersMultiModalForCausalLM(GenericMultiModalMixin, intree.TransformersMultiModalForCausalLM):
+class TransformersMultiModalForCausalLM(
+    GenericMultiModalMixin, SuppressedTokens, intree.TransformersMultiModalForCausalLM
+):
     """Text generation."""
 
 
 @_register
-class TransformersMultiModalMoEForCausalLM(GenericMultiModalMixin, intree.TransformersMultiModalMoEForCausalLM):
+class TransformersMultiModalMoEForCausalLM(
+    GenericMultiModalMixin, SuppressedTokens, intree.TransformersMultiModalMoEForCausalLM
+):
     """Text generation with mixture-of-experts layers."""
 
 

@@ -8,7 +8,7 @@ these records.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     import torch
@@ -34,6 +34,13 @@ def wire_name(modality: str, field_name: str) -> str:
     name; with the modality's name in it, a field can't end up on the other.
     """
     return f"{modality}.{field_name}"
+
+
+def may_make_positions(value: object) -> bool:
+    """Whether a field's value may be what M-RoPE positions are made from: grids, and seconds a frame (Qwen2.5-VL), never
+    pixels and waveforms. vLLM takes the others away from an item whose embeddings it still has."""
+    tensor: Any = value
+    return hasattr(tensor, "ndim") and (tensor.ndim < 2 or not tensor.is_floating_point())
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,7 @@ def _ask_together(llm: "LLM", family: Spec, requests: Sequence[Request], peer: s
             logprobs=tuple(
                 {token: entry.logprob for token, entry in step.items()} for step in output.outputs[0].logprobs or ()
             ),
+            cached_tokens=output.num_cached_tokens or 0,
         )
         for output in outputs
     )

@@ -40,6 +40,8 @@ class EngineAnswer:
     tokens: tuple[int, ...]
     logprobs: tuple[Mapping[int, float], ...]
     """For each token the log-probabilities that the engine tells: the five likeliest and the chosen one."""
+    cached_tokens: int = 0
+    """Tokens of the prompt that the prefix cache had."""
 
 
 @dataclass(frozen=True, slots=True)

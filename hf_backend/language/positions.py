@@ -83,8 +83,9 @@ def _fields(
     joined: dict[str, Any] = {}
     for modality, fields in layouts.items():
         items = [feature.data for feature in features if feature.modality == modality and feature.data is not None]
+        # vLLM leaves an item whose embeddings are at hand nothing but what positions may need (`may_make_positions`).
+        names = {name for name in wanted & fields.keys() if all(wire_name(modality, name) in item for item in items)}
         if items:
-            names = wanted & fields.keys()
             joined |= join([{name: item[wire_name(modality, name)].data for name in names} for item in items], fields)
     return joined
 

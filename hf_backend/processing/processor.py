@@ -19,7 +19,7 @@ from hf_backend.processing.embeddings import item_of_embeddings
 from hf_backend.processing.info import ProcessingInfo
 from hf_backend.processing.new_items import process_new
 from hf_backend.processing.refusals import check_counts, refuse_empty
-from hf_backend.records import EMBEDS, EXPANSION, NUM_EMBEDS, Item, wire_name
+from hf_backend.records import EMBEDS, EXPANSION, NUM_EMBEDS, Item, may_make_positions, wire_name
 from hf_backend.upstream import (
     BaseMultiModalProcessor,
     MultiModalDataItems,
@@ -110,8 +110,10 @@ class Processor(BaseMultiModalProcessor[ProcessingInfo]):
     ) -> Mapping[str, MultiModalFieldConfig]:
         """Every field batched: item k's value is entry k of a list."""
         return {
-            wire: MultiModalFieldConfig.batched(modality, keep_on_cpu=name in (NUM_EMBEDS, EXPANSION))
-            for wire in hf_inputs
+            wire: MultiModalFieldConfig.batched(
+                modality, keep_on_cpu=name in (NUM_EMBEDS, EXPANSION) or all(map(may_make_positions, values))
+            )
+            for wire, values in hf_inputs.items()
             for modality, _, name in [wire.partition(".")]
         }
 
