@@ -16,7 +16,8 @@ from hf_backend.configs.parts import served_config
 from hf_backend.encoding.contiguous import make_inputs_contiguous
 from hf_backend.encoding.encode import encode
 from hf_backend.encoding.encoder import Encoder, refused_by_model
-from hf_backend.encoding.items import encoder_item, take_apart
+from hf_backend.encoding.items import EncoderItem, encoder_item, take_apart
+from hf_backend.encoding.mixtures import check_mixtures
 from hf_backend.language.positions import rope_positions
 from hf_backend.language.view import language_view
 from hf_backend.layers.chunked import use_chunks
@@ -98,11 +99,15 @@ class GenericMultiModalMixin:
     def _make_encoders(self, device: torch.device) -> None:
         """Every modality's encoder, held to the model's forward on two small items."""
         limits = self.model_config.get_multimodal_config()
+        first: dict[str, EncoderItem] = {}
         for name, profile in self._profile.modalities.items():
             if limits.get_limit_per_prompt(name) > 0:
                 probes = [encoder_item(item) for item in self._info.probe_items(name)]
+                first[name] = probes[0]
                 with refused_by_model(self.model, name):
                     self._encoders[name] = Encoder(self.model, modalities.get(name), profile, probes, device)
+
+        check_mixtures(self.model, self._encoders, first, device)
 
     def eval(self) -> Self:
         """vLLM's loaders end with this, after weights are loaded and made ready and before anything is profiled: encoders

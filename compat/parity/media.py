@@ -55,8 +55,8 @@ _NESTED = "its processor wants a list of videos for each prompt, which this pack
 LEFT_OUT: Mapping[tuple[str, str], str] = {
     ("granite_speech", "two_clips"): _MIXED,
     ("granite_speech", "adjacent_clips"): _MIXED,
-    ("phi4_multimodal", "two_clips"): _MIXED,
-    ("phi4_multimodal", "adjacent_clips"): _MIXED,
+    ("phi4_multimodal_audio", "two_clips"): _MIXED,
+    ("phi4_multimodal_audio", "adjacent_clips"): _MIXED,
     ("glm46v", "image_and_video"): _FRAMES_AS_PICTURES,
     ("glm4v", "image_and_video"): _FRAMES_AS_PICTURES,
     ("smolvlm", "image_and_video"): _FRAMES_AS_PICTURES,

@@ -81,6 +81,22 @@ class Encoder:
             return self._features(fields, device)
         return self._run_forward(fields, items, device)
 
+    def beside(
+        self, item: EncoderItem, other: EncoderItem, other_encoder: "Encoder", device: torch.device
+    ) -> torch.Tensor | None:
+        """Embeddings of `item`, as the model's own forward makes them in a prompt with `other`, of another modality, behind it;
+        None where there is no forward to ask."""
+        if self._forward is None:
+            return None
+        fields = {**other.fields, **item.fields}
+        expansion = torch.cat([item.expansion, other.expansion])
+        embed_ids = torch.tensor(
+            sorted(self._profile.embed_ids | other_encoder._profile.embed_ids), device=expansion.device
+        )
+        is_embed = torch.isin(expansion, embed_ids)
+        count = int(is_embed[: len(item.expansion)].sum())
+        return self._forward(fields, expansion, is_embed, device)[:count]
+
     def _hold_to_forward(self, item: EncoderItem, device: torch.device) -> None:
         """Keep the features method only if the forward agrees with it on `item`."""
         if self._forward is None:
@@ -104,7 +120,7 @@ class Encoder:
             self._say("runs through the model's own forward, because the features method raised", error)
             self._features = None
             return
-        if not _equal(found, expected):
+        if not equal(found, expected):
             shapes = f"{tuple(found.shape)} where the forward has {tuple(expected.shape)}"
             self._say("runs through the model's own forward, because the features method gave", shapes)
             self._features = None
@@ -120,7 +136,7 @@ class Encoder:
         except (ValueError, TypeError, RuntimeError) as error:
             self._say("takes one item a call, because a call with two raised", error)
             return False
-        if not _equal(joined, alone):
+        if not equal(joined, alone):
             self._say("takes one item a call, because a call with two gave", "other embeddings than two calls")
             return False
         return True
@@ -138,7 +154,7 @@ class Encoder:
         return self._forward(fields, expansion, torch.isin(expansion, embed_ids), device)
 
 
-def _equal(found: torch.Tensor, expected: torch.Tensor) -> bool:
+def equal(found: torch.Tensor, expected: torch.Tensor) -> bool:
     """Equal shapes, and values but for rounding."""
     if found.shape != expected.shape:
         return False
