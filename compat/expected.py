@@ -43,6 +43,7 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
         "ovis2",
         "paddleocr_vl",
         "perception_lm",
+        "phi4_multimodal",
         "pixtral",
         "qwen3_vl",
         "qwen3_vl_moe",
@@ -78,6 +79,7 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
         "glmasr",
         "granite_speech",
         "musicflamingo",
+        "phi4_multimodal_audio",
         "qwen2_audio",
         "qwen3_asr",
         "vibevoice_asr",
@@ -93,7 +95,6 @@ NOT_YET: Mapping[str, str] = {
     "minicpmv4_6": "a picture's expansion holds its number in the prompt (refused at start)",
     "paligemma": "its processor moves the bos token behind the pictures (refused at start)",
     "paligemma2": "its processor moves the bos token behind the pictures (refused at start)",
-    "phi4_multimodal": "pictures alone and clips alone are right; beside a picture a clip goes through another projector",
     "qwen3_5": "linear-attention layers, which vLLM's Transformers backend doesn't run (the engine doesn't start)",
 }
 """Family to what is missing, for those that were looked at."""

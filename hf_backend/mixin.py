@@ -18,7 +18,8 @@ from hf_backend.encoding.compile import compile_encoder, compiles_encoders
 from hf_backend.encoding.contiguous import make_inputs_contiguous
 from hf_backend.encoding.encode import encode
 from hf_backend.encoding.encoder import Encoder, refused_by_model
-from hf_backend.encoding.items import encoder_item, take_apart
+from hf_backend.encoding.items import EncoderItem, encoder_item, take_apart
+from hf_backend.encoding.mixtures import check_mixtures
 from hf_backend.language.compiled import per_token_dims, tell_compiled_apart
 from hf_backend.language.inputs import TextInputs
 from hf_backend.language.lookup import measure_lookup
@@ -99,9 +100,11 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         text_config = self.model_config.hf_text_config
         lookup = measure_lookup(self.model, max(text_config.vocab_size, 1, *(token + 1 for token in embed_ids)), device)
         limits = self.model_config.get_multimodal_config()
+        first: dict[str, EncoderItem] = {}
         for name, profile in self._profile.modalities.items():
             if limits.get_limit_per_prompt(name) > 0:
                 probes = [encoder_item(item) for item in self._info.probe_items(name)]
+                first[name] = probes[0]
                 with refused_by_model(self.model, name):
                     self._encoders[name] = Encoder(self.model, modalities.get(name), profile, probes, lookup, device)
                 if compiles_encoders(self.vllm_config):
@@ -114,6 +117,7 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         self._inputs.take(self._encoders.values())
         self._inputs.check_pipeline(self.pp_group.world_size)
         tell_compiled_apart(self.vllm_config, self._inputs)
+        check_mixtures(self.model, self._encoders, first, device)
 
     def eval(self) -> Self:
         """vLLM's loaders end with this, after weights are loaded and made ready and before anything is profiled: encoders

@@ -62,8 +62,8 @@ LEFT_OUT: Mapping[tuple[str, str], str] = {
     ("granite_speech", "adjacent_clips"): _MIXED,
     # 1.9 s and 0.7 s: the shorter is less than a chunk of the tower's.
     ("qwen3_omni_moe_thinker", "adjacent_clips"): _LONGER,
-    ("phi4_multimodal", "two_clips"): _MIXED,
-    ("phi4_multimodal", "adjacent_clips"): _MIXED,
+    ("phi4_multimodal_audio", "two_clips"): _MIXED,
+    ("phi4_multimodal_audio", "adjacent_clips"): _MIXED,
     ("glm46v", "image_and_video"): _FRAMES_AS_PICTURES,
     ("glm4v", "image_and_video"): _FRAMES_AS_PICTURES,
     ("smolvlm", "image_and_video"): _FRAMES_AS_PICTURES,

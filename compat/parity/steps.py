@@ -21,10 +21,10 @@ environment.prepare()
 
 from compat.parity import engine  # noqa: E402  (after the environment)
 from compat.parity.cases import Case  # noqa: E402
-from compat.parity.compare import EngineAnswer, compare  # noqa: E402
 from compat.parity.media import ALL_CASE_NAMES, all_cases  # noqa: E402
-from compat.parity.reference import Answer, reference  # noqa: E402
+from compat.parity.reference import reference  # noqa: E402
 from compat.zoo import spec  # noqa: E402
+from hf_backend.check.compare import Answer, EngineAnswer, compare  # noqa: E402
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

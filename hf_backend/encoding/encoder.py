@@ -113,6 +113,20 @@ class Encoder:
         groups = [[first], [first] * 2, [second], [second] * 3] if self.joinable else [[first], [second]]
         return [functools.partial(self, group, device) for group in groups]
 
+    def beside(
+        self, item: EncoderItem, other: EncoderItem, other_encoder: "Encoder", device: torch.device
+    ) -> torch.Tensor | None:
+        """Embeddings of `item`, as the model's own forward makes them in a prompt with `other`, of another modality, behind it;
+        None where there is no forward to ask."""
+        if self._forward is None:
+            return None
+        fields = {**other.fields, **item.fields}
+        expansion = torch.cat([item.expansion, other.expansion])
+        types = torch.cat([self._token_types(item.expansion), other_encoder._token_types(other.expansion)])
+        captured = self._forward(fields, expansion, types, device)
+        own = types[: len(item.expansion)] != 0
+        return captured.embeddings[: len(own)][own.to(captured.embeddings.device)]
+
     def _hold_to_forward(self, item: EncoderItem, device: torch.device) -> None:
         """Keep the features method only if the forward agrees with it on `item`."""
         if self._forward is None:
@@ -223,9 +237,14 @@ class Encoder:
         """What the text model is given, and which tokens are embeddings, bool [tokens]."""
         assert self._forward is not None
         expansion = torch.cat([item.expansion for item in items])
-        is_embed = torch.isin(expansion, torch.tensor(sorted(self._profile.embed_ids), device=expansion.device))
-        captured = self._forward(fields, expansion, is_embed.int() * self._modality.token_type_id, device)
-        return captured, is_embed.to(captured.embeddings.device)
+        types = self._token_types(expansion)
+        captured = self._forward(fields, expansion, types, device)
+        return captured, (types != 0).to(captured.embeddings.device)
+
+    def _token_types(self, expansion: torch.Tensor) -> torch.Tensor:
+        """HF's number of this modality where embeddings go, 0 elsewhere."""
+        embed_ids = torch.tensor(sorted(self._profile.embed_ids), device=expansion.device)
+        return torch.isin(expansion, embed_ids).int() * self._modality.token_type_id
 
 
 def equal(found: torch.Tensor, expected: torch.Tensor) -> bool:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from compat.parity.compare import TOLERANCE
+
+from hf_backend.check.compare import TOLERANCE
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 
