@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 
 from hf_backend import modalities
+from hf_backend.attention.layers import ItemAttentionMixin
 from hf_backend.encoding.contiguous import make_inputs_contiguous
 from hf_backend.encoding.encode import encode
 from hf_backend.encoding.encoder import Encoder
@@ -25,7 +26,6 @@ from hf_backend.upstream import (
     MultiModalEmbeddings,
     MultiModalFeatureSpec,
     current_platform,
-    init_logger,
 )
 
 if TYPE_CHECKING:
@@ -33,20 +33,7 @@ if TYPE_CHECKING:
     from vllm.config import ModelConfig, VllmConfig
 
 
-logger = init_logger("vllm.hf_backend")
-
-
-def _warn_where_attention_is_ignored(model_config: "ModelConfig") -> None:
-    """Gemma3 and PaliGemma attend to a picture in both directions; vLLM's CPU attention silently doesn't."""
-    if current_platform.is_cpu() and getattr(model_config, "is_mm_prefix_lm", False):
-        logger.warning(
-            "%s attends to items in both directions, and vLLM's attention on this CPU ignores that: answers to prompts with"
-            " items will be WRONG here. Text prompts are right; so is everything on a GPU whose attention backend supports it.",
-            model_config.architecture,
-        )
-
-
-class GenericMultiModalMixin:
+class GenericMultiModalMixin(ItemAttentionMixin):
     """Encoding, positions and the language-model view by measurement."""
 
     if TYPE_CHECKING:
@@ -55,14 +42,13 @@ class GenericMultiModalMixin:
         pp_group: Any
 
     def __init__(self, *, vllm_config: "VllmConfig", prefix: str = "") -> None:
-        super().__init__(vllm_config=vllm_config, prefix=prefix)  # type: ignore[call-arg]
+        super().__init__(vllm_config=vllm_config, prefix=prefix)
         info = MULTIMODAL_REGISTRY.get_processing_info(vllm_config.model_config)
         assert isinstance(info, ProcessingInfo)
         self._info = info
         self._profile: ProcessorProfile = info.profile
         if current_platform.is_cpu():
             make_inputs_contiguous(self.model, self.model.get_decoder())
-        _warn_where_attention_is_ignored(vllm_config.model_config)
         self._encoders: dict[str, Encoder] = {}
         self._language_view: list[torch.nn.Module] = []
 
