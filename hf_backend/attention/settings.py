@@ -7,6 +7,7 @@ models whose HF class attends both ways inside items, and what keeps such spans 
 import dataclasses
 from typing import TYPE_CHECKING
 
+from hf_backend import ARCHITECTURES
 from hf_backend.attention.model import rule_of
 from hf_backend.attention.rule import AttentionRule, Scope
 from hf_backend.upstream import init_logger
