@@ -26,6 +26,7 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
         *FOUNDATION,
         "deepseek_vl",
         "exaone4_5",
+        "gemma3",
         "glm46v",
         "janus",
         "llava_next_video",
@@ -55,7 +56,6 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
 NOT_YET: Mapping[str, str] = {
     "aria": "vLLM's reader of expert counts doesn't know `moe_topk` (the engine doesn't start)",
     "chameleon": "a config without `text_config`, for which vLLM chooses the text-only class",
-    "gemma3": "attention to pictures in both directions, which vLLM's CPU attention ignores (warned of at start)",
     "gemma3n": "inputs for each layer of the text model aren't handed on (refused at start)",
     "gemma4_per_layer": "inputs for each layer of the text model aren't handed on (refused at start)",
     "gemma4_unified": "a placeholder token that the model itself generates, which transformers looks up as the pad token",

@@ -81,6 +81,18 @@ class FieldLayout:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptEdit:
+    """What a processor does to a prompt with items besides putting expansions into it."""
+
+    drop: tuple[int, ...]
+    """Ids that the tokenizer puts before every text, and the processor doesn't."""
+    after_last: tuple[int, ...]
+    """Ids behind the last item's expansion (PaliGemma: bos)."""
+    at_end: tuple[int, ...]
+    """Ids at the prompt's end (PaliGemma: a newline)."""
+
+
+@dataclass(frozen=True, slots=True)
 class ModalityProfile:
     """What was measured of a processor for one modality."""
 
@@ -105,6 +117,8 @@ class ModalityProfile:
     frame: tuple[tuple[int, ...], tuple[int, ...]]
     """Tokens before the first and after the last embedding of an expansion, as far as both probe items agree in them: what
     to put around embeddings that a request brings along."""
+    edit: PromptEdit | None
+    """What the processor writes into the prompt besides; None for nothing."""
     probe_calls: int
     """How many calls of the HF processor the measurement took."""
     probe_seconds: float

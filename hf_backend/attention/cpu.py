@@ -8,6 +8,7 @@ once a pass. A step without a span that its rows touch runs as vLLM has it. Impo
 
 import copy
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,6 +54,8 @@ class SpanMetadata(CPUAttentionMetadata):
 class SpanMetadataBuilder(CPUAttentionMetadataBuilder):
     """Builds vLLM's metadata, and the calls for a step with spans."""
 
+    window_size: int
+
     def __init__(self, kv_cache_spec: Any, layer_names: list[str], vllm_config: Any, device: torch.device) -> None:
         super().__init__(kv_cache_spec, layer_names, vllm_config, device)
         layers = get_layers_from_vllm_config(vllm_config, Attention, layer_names).values()
@@ -68,7 +71,7 @@ class SpanMetadataBuilder(CPUAttentionMetadataBuilder):
         if not any((common_attn_metadata.mm_req_doc_ranges or {}).values()):
             return SpanMetadata(**own)
         starts = common_attn_metadata.query_start_loc_cpu.tolist()
-        query_lens = [stop - start for start, stop in zip(starts, starts[1:], strict=False)]
+        query_lens = [stop - start for start, stop in itertools.pairwise(starts)]
         seq_lens = common_attn_metadata.seq_lens.tolist()
         calls: dict[Key, Sequence[KernelCall]] = {}
         for window, rule in self._keys:
@@ -98,7 +101,9 @@ class SpanMetadataBuilder(CPUAttentionMetadataBuilder):
         )
         window = NO_WINDOW if one.window is None else one.window
         # The work is planned with the builder's window, which a wider pass mustn't be planned with.
-        planned, self.window_size = self.window_size, window if self.window_size > 0 else self.window_size
+        planned: int = self.window_size
+        if planned > 0:
+            self.window_size = window
         try:
             metadata = super().build(0, pieces)
         finally:

@@ -38,9 +38,7 @@ class ItemAttention(Attention):
             from hf_backend.attention.cpu import SpanBackend
 
             kwargs["attn_backend"] = SpanBackend
-        super().__init__(
-            *args, prefix=prefix, mm_prefix_clamp_sliding_window=own is not None and own.clamped, **kwargs
-        )
+        super().__init__(*args, prefix=prefix, mm_prefix_clamp_sliding_window=own is not None and own.clamped, **kwargs)
         self.item_rule = own
 
 
@@ -90,7 +88,7 @@ class ItemAttentionMixin:
                     backend.get_name(),
                 )
                 return
-            if layer.item_rule.scope is Scope.PROMPT and not current_platform.is_cpu():
+            if layer.item_rule is not None and layer.item_rule.scope is Scope.PROMPT and not current_platform.is_cpu():
                 logger.warning(
                     "%s attends to all of a prompt with items in both directions, and vLLM's attention backend %s to the"
                     " items only: answers to prompts with items will be WRONG here. They are right on a CPU.",

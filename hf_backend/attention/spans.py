@@ -84,9 +84,7 @@ def cut(
     return (Pass(window, tuple(first)), *(Pass(size, tuple(pieces)) for size, pieces in further.items()))
 
 
-def _long_span(
-    begin: int, end: int, first: int, window: int, clamped: bool
-) -> list[tuple[int | None, int, int]]:
+def _long_span(begin: int, end: int, first: int, window: int, clamped: bool) -> list[tuple[int | None, int, int]]:
     """Windows and ranges of positions for the rows from `first` on of a span longer than `window`.
 
     A row q is to see the keys from q - window + 1 to `end`, but the kernel's window is as wide to the right. Taken for the

@@ -129,7 +129,7 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> Modalit
         second = (item_b, replaced_b.ids) if pair is alone_b and replaced_b is not None else order[0]
         order += [second, order[0]]
     target = tokenizer.encode(replaced_a.placeholder, add_special_tokens=False)
-    merges_text = check_oracle(info, modality, strategy, placeholder, target, order)
+    merges_text, edit = check_oracle(info, modality, strategy, placeholder, target, order)
 
     embed_ids = _find_embed_ids(info, modality, replaced_a.ids)
     return ModalityProfile(
@@ -143,6 +143,7 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> Modalit
         joinable=both is not None,
         merges_text=merges_text,
         frame=_frame([replaced.ids for replaced in (replaced_a, replaced_b) if replaced is not None], embed_ids),
+        edit=edit,
         probe_calls=calls.count() - calls_before,
         probe_seconds=time.perf_counter() - started,
     )

@@ -1,7 +1,7 @@
 """Gemma 4: a tower over patches of a picture of any shape, a conformer over clips, sliding and full layers.
 
-Gives `SPECS`: without per-layer inputs, and with them (an embedding table of its own for each layer). Pictures are seen
-causally; `use_bidirectional_attention` is another matter.
+Gives `SPECS`: without per-layer inputs, with attention both ways inside pictures (in sliding layers), and with per-layer
+inputs (an embedding table of its own for each layer).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -47,8 +47,7 @@ def text_arguments(tokenizer: "PreTrainedTokenizerFast", **overrides: Any) -> di
         sliding_window=32,
         layer_types=["sliding_attention", "full_attention"],
         rope_parameters=rope,
-        use_bidirectional_attention=None,
-        **overrides,
+        **{"use_bidirectional_attention": None, **overrides},
     )
 
 
@@ -65,10 +64,13 @@ def token_ids(tokenizer: "PreTrainedTokenizerFast") -> dict[str, int]:
     }
 
 
-def _config(tokenizer: "PreTrainedTokenizerFast", per_layer: int) -> dict[str, Any]:
+def _config(tokenizer: "PreTrainedTokenizerFast", per_layer: int, **text: Any) -> dict[str, Any]:
     return {
         "text_config": text_arguments(
-            tokenizer, hidden_size_per_layer_input=per_layer, vocab_size_per_layer_input=vocabulary_size(tokenizer)
+            tokenizer,
+            hidden_size_per_layer_input=per_layer,
+            vocab_size_per_layer_input=vocabulary_size(tokenizer),
+            **text,
         ),
         "vision_config": {
             "hidden_size": TOWER_HIDDEN,
@@ -102,6 +104,11 @@ def _per_layer(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     return _config(tokenizer, per_layer=PER_LAYER)
 
 
+def _both_ways(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    # The spans, of 70 tokens at most, are longer than the window.
+    return _config(tokenizer, per_layer=0, use_bidirectional_attention="vision")
+
+
 def _processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     # 70 embeddings a picture and frame: the smallest that these processors take.
     sizes = {"patch_size": PATCH, "pooling_kernel_size": POOL, "max_soft_tokens": 70}
@@ -129,4 +136,4 @@ def _spec(name: str, config: Any) -> Spec:
     )
 
 
-SPECS = (_spec("gemma4", _plain), _spec("gemma4_per_layer", _per_layer))
+SPECS = (_spec("gemma4", _plain), _spec("gemma4_both_ways", _both_ways), _spec("gemma4_per_layer", _per_layer))
