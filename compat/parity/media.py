@@ -36,9 +36,11 @@ REFUSED: Mapping[str, str] = {
     "fun_asr_nano": _ONE_CLIP_A_TEXT,
     "glmasr": _ONE_CLIP_A_TEXT,
     "musicflamingo": _ONE_CLIP_A_TEXT,
+    "paligemma": "`images` are expected as arguments",
+    "paligemma2": "`images` are expected as arguments",
     "qwen3_asr": _ONE_CLIP_A_TEXT,
 }
-"""Family to a part of the message with which its HF processor refuses several clips a text. Such a refusal makes a case
+"""Family to a part of the message with which its HF processor refuses several clips a text, or text alone. Such a refusal makes a case
 not applicable; any other is an error."""
 
 _MIXED = (

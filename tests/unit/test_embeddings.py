@@ -18,6 +18,7 @@ PROFILE = ModalityProfile(
     joinable=True,
     merges_text=False,
     frame=((1, 2), (3,)),
+    edit=None,
     probe_calls=5,
     probe_seconds=0.0,
 )
