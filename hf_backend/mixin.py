@@ -18,6 +18,7 @@ from hf_backend.encoding.encode import encode
 from hf_backend.encoding.encoder import Encoder
 from hf_backend.encoding.items import encoder_item, take_apart
 from hf_backend.language.positions import rope_positions
+from hf_backend.language.soft_cap import caps_logits
 from hf_backend.language.view import language_view
 from hf_backend.processing.info import ProcessingInfo
 from hf_backend.records import EMBEDS, ProcessorProfile
@@ -40,6 +41,8 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         model: PreTrainedModel
         model_config: "ModelConfig"
         pp_group: Any
+        config: Any
+        logits_processor: Any
 
     def __init__(self, *, vllm_config: "VllmConfig", prefix: str = "") -> None:
         super().__init__(vllm_config=vllm_config, prefix=prefix)
@@ -49,6 +52,8 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         self._profile: ProcessorProfile = info.profile
         if current_platform.is_cpu():
             make_inputs_contiguous(self.model, self.model.get_decoder())
+        if getattr(self, "logits_processor", None) is not None and not caps_logits(self.config):
+            self.logits_processor.soft_cap = None
         self._encoders: dict[str, Encoder] = {}
         self._language_view: list[torch.nn.Module] = []
 
