@@ -1,5 +1,6 @@
 """Spans stay whole where prefill is chunked, in batches of decode and prefill rows (C12)."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -42,5 +43,8 @@ if __name__ == "__main__":
 def test_c12_chunked_prefill_never_cuts_a_span(family: str, budget: int) -> None:
     """A step has room for a part of most prompts only; six requests share the steps."""
     code = CHILD.format(family=family, budget=budget)
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    # In the child itself: code given by -c can't be imported anew by an engine process.
+    environment = {**os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
