@@ -42,6 +42,8 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
         "llava_next_video",
         "ovis2",
         "paddleocr_vl",
+        "paligemma",
+        "paligemma2",
         "perception_lm",
         "phi4_multimodal",
         "pixtral",

@@ -24,6 +24,7 @@ from hf_backend.language.compiled import per_token_dims, tell_compiled_apart
 from hf_backend.language.inputs import TextInputs
 from hf_backend.language.lookup import measure_lookup
 from hf_backend.language.positions import rope_positions
+from hf_backend.language.soft_cap import caps_logits
 from hf_backend.language.view import language_view
 from hf_backend.layers.chunked import use_chunks
 from hf_backend.layers.kept import aside
@@ -35,7 +36,6 @@ from hf_backend.upstream import (
     MultiModalFeatureSpec,
     MultiModalMixin,
     current_platform,
-    init_logger,
 )
 from hf_backend.weights.load import load
 from hf_backend.weights.skeleton import head_is_tied, output_embeddings_name, skeleton
@@ -43,9 +43,6 @@ from hf_backend.weights.skeleton import head_is_tied, output_embeddings_name, sk
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
     from vllm.config import ModelConfig, VllmConfig
-
-
-logger = init_logger("vllm.hf_backend")
 
 
 class GenericMultiModalMixin(ItemAttentionMixin):
@@ -58,6 +55,7 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         pp_group: Any
         config: Any
         text_config: Any
+        logits_processor: Any
 
     def __init__(self, *, vllm_config: "VllmConfig", prefix: str = "") -> None:
         super().__init__(vllm_config=vllm_config, prefix=prefix)
@@ -67,6 +65,8 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         self._profile: ProcessorProfile = info.profile
         if current_platform.is_cpu():
             make_inputs_contiguous(self.model, self.model.get_decoder())
+        if getattr(self, "logits_processor", None) is not None and not caps_logits(self.config):
+            self.logits_processor.soft_cap = None
         self._encoders: dict[str, Encoder] = {}
         self._inputs: TextInputs | None = None
         self._language_view: list[torch.nn.Module] = []

@@ -98,6 +98,18 @@ class JointSplit:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptEdit:
+    """What a processor does to a prompt with items besides putting expansions into it."""
+
+    drop: tuple[int, ...]
+    """Ids that the tokenizer puts before every text, and the processor doesn't."""
+    after_last: tuple[int, ...]
+    """Ids behind the last item's expansion (PaliGemma: bos)."""
+    at_end: tuple[int, ...]
+    """Ids at the prompt's end (PaliGemma: a newline)."""
+
+
+@dataclass(frozen=True, slots=True)
 class ModalityProfile:
     """What was measured of a processor for one modality."""
 
@@ -126,6 +138,8 @@ class ModalityProfile:
     """Whether the processor takes a list of items for each prompt (`hf_backend.modalities.Modality.nested`)."""
     joint: JointSplit | None
     """How several new items are processed in one call; None where each has a call of its own."""
+    edit: PromptEdit | None
+    """What the processor writes into the prompt besides; None for nothing."""
     probe_calls: int
     """How many calls of the HF processor the measurement took."""
     probe_seconds: float

@@ -37,10 +37,12 @@ REFUSED: Mapping[str, str] = {
     "glmasr": _ONE_CLIP_A_TEXT,
     "got_ocr2": "You must provide valid `images`",
     "musicflamingo": _ONE_CLIP_A_TEXT,
+    "paligemma": "`images` are expected as arguments",
+    "paligemma2": "`images` are expected as arguments",
     "qwen3_asr": _ONE_CLIP_A_TEXT,
 }
-"""Family to a part of the message with which its HF processor refuses several clips a text, or a text alone (GOT-OCR 2). Such
-a refusal makes a case not applicable; any other is an error."""
+"""Family to a part of the message with which its HF processor refuses several clips a text, or text alone. Such a refusal
+makes a case not applicable; any other is an error."""
 
 _MIXED = (
     "transformers pads the clips of a text to the longest and encodes the padding, so a clip's result hangs on others"

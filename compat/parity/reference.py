@@ -48,8 +48,13 @@ def ask(family: str, requests: Iterable[Request]) -> dict[Request, Answer | Refu
 
     folder = checkpoint(family)
     processor = transformers.AutoProcessor.from_pretrained(folder)
-    # transformers chooses the attention: sdpa where the model can, eager for GOT-OCR 2.
-    model = getattr(transformers, spec(family).model_class).from_pretrained(folder, dtype=torch.float32)
+    # transformers chooses the attention: sdpa where the model can, eager for GOT-OCR 2. Only sdpa leaves out the cap on
+    # attention logits that a config asks for (PaliGemma 2): measured, 0.002 in log-probabilities.
+    config = transformers.AutoConfig.from_pretrained(folder)
+    capped = getattr(config.get_text_config(), "attn_logit_softcapping", None) is not None
+    model = getattr(transformers, spec(family).model_class).from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="eager" if capped else None
+    )
     model.eval()
     answers: dict[Request, Answer | Refusal] = {}
     rate = items.sampling_rate(folder)

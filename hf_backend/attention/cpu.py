@@ -101,7 +101,9 @@ class SpanMetadataBuilder(CPUAttentionMetadataBuilder):
         )
         window = NO_WINDOW if one.window is None else one.window
         # The work is planned with the builder's window, which a wider pass mustn't be planned with.
-        planned, self.window_size = self.window_size, window if self.window_size > 0 else self.window_size
+        planned: int = self.window_size
+        if planned > 0:
+            self.window_size = window
         try:
             metadata = super().build(0, pieces)
         finally:
@@ -115,7 +117,7 @@ def spans_of(
 ) -> dict[int, list[Span]]:
     """The spans of a step's requests: their runs of embeddings as vLLM tells them, or their whole prompts.
 
-    A prompt with items is computed in one step (`hf_backend.attention.settings`), so the rows of a request of which nothing
+    A prompt with items is computed in one step (`hf_backend.attention.scheduler`), so the rows of a request of which nothing
     was computed before are its prompt. (One that vLLM preempts is computed anew with what it had answered until then, which
     is then seen as prompt.)
     """

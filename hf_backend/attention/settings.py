@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 logger = init_logger("vllm.hf_backend")
 
+SCHEDULER = "hf_backend.attention.scheduler.span_scheduler"
+"""By name: the settings go to other processes."""
+
 
 def needed_rule(model_config: "ModelConfig") -> AttentionRule | None:
     """The model's rule, None also where no items can come."""
@@ -41,19 +44,23 @@ def say_spans(model_config: "ModelConfig") -> None:
 def keep_spans_whole(vllm_config: "VllmConfig") -> None:
     """A span's rows see keys behind them, so a step has all of a span or nothing.
 
-    For items vLLM has a switch, which it sets on GPUs only. Where all of a prompt is one span (PaliGemma), prompts are computed
-    in one step each, and a prefix that is shared with another prompt isn't shared in the cache: its keys depend on what follows.
+    For items vLLM has a switch, which it sets on GPUs only. With it vLLM refuses to start where the largest item doesn't fit a
+    step; beyond that it isn't enough, since an item that begins where a step does may still be cut, so the scheduler is ours.
+    Where all of a prompt is one span (PaliGemma), what the cache keeps of a prompt has seen the rest of it: it isn't shared.
     """
     rule = needed_rule(vllm_config.model_config)
     if rule is None:
         return
     scheduler = vllm_config.scheduler_config
     scheduler.disable_chunked_mm_input = True
-    if rule.scope is not Scope.PROMPT:
-        return
-    length = vllm_config.model_config.max_model_len
-    if scheduler.max_num_batched_tokens < length:
-        logger.info("A step has %d tokens: this model needs all of a prompt in one.", length)
-        scheduler.max_num_batched_tokens = length
-    scheduler.enable_chunked_prefill = False
-    vllm_config.cache_config.enable_prefix_caching = False
+    if scheduler.scheduler_cls is None:
+        scheduler.scheduler_cls = SCHEDULER
+    elif scheduler.scheduler_cls != SCHEDULER:
+        logger.warning(
+            "%s attends to items in both directions. With the scheduler %s an item may be cut, which is an error then.",
+            vllm_config.model_config.architectures,
+            scheduler.scheduler_cls,
+        )
+    if rule.scope is Scope.PROMPT:
+        vllm_config.cache_config.enable_prefix_caching = False
+        scheduler.max_num_batched_tokens = max(scheduler.max_num_batched_tokens, vllm_config.model_config.max_model_len)

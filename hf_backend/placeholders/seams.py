@@ -39,7 +39,7 @@ def splice_merging(
 
     def close_run() -> None:
         nonlocal run, touched
-        ids.extend(_merge(run, tokenizer) if touched else run)
+        ids.extend(merge_run(run, tokenizer) if touched else run)
         run, touched = [], False
 
     def add(tokens: Sequence[int]) -> None:
@@ -68,7 +68,7 @@ def splice_merging(
     return ids, placed
 
 
-def _merge(run: list[int], tokenizer: Tokenizer) -> list[int]:
+def merge_run(run: list[int], tokenizer: Tokenizer) -> list[int]:
     """The tokens of the run's text, where decoding and encoding are each other's inverse; else the run as it is."""
     text = tokenizer.decode(run)
     merged = list(tokenizer.encode(text, add_special_tokens=False))

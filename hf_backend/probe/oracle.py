@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from hf_backend.errors import UnsupportedModelError
 from hf_backend.modalities import Modality
 from hf_backend.placeholders.base import Strategy
+from hf_backend.placeholders.edits import apply_edit, read_edit
 from hf_backend.placeholders.seams import IsText, core_span, splice_merging
 from hf_backend.placeholders.splice import find_targets, splice
 from hf_backend.probe.alone import process
+from hf_backend.records import PromptEdit
 
 if TYPE_CHECKING:
     from hf_backend.upstream import BaseProcessingInfo
@@ -37,9 +39,9 @@ def check_oracle(
     placeholder: str,
     target: Sequence[int],
     order: Sequence[tuple[object, Sequence[int]]],
-) -> bool:
-    """Whether text at the expansions' edges has to be merged for the oracle to hold; raises `UnsupportedModelError` if it
-    doesn't hold either way.
+) -> tuple[bool, PromptEdit | None]:
+    """Whether text at the expansions' edges has to be merged for the oracle to hold, and the edit of the prompt with which
+    it does; raises `UnsupportedModelError` if it doesn't hold in any way.
 
     `order` holds items with their expansions. Between the first two is text, the others touch (C6), and newlines follow.
     """
@@ -74,7 +76,9 @@ def check_oracle(
                 if nearest is None or agreeing > nearest[2]:
                     nearest = expected, spliced, agreeing
         if holds:
-            return merge
+            return merge, None
+    if (edit := _find_edit(info, modality, strategy, placeholder, target, order, is_text)) is not None:
+        return False, edit
     assert nearest is not None
     expected, spliced, first = nearest
     raise UnsupportedModelError(
@@ -84,3 +88,39 @@ def check_oracle(
         expected="equal ids",
         do="The processor edits the prompt beyond its placeholders, which this version can't follow.",
     )
+
+
+def _find_edit(
+    info: "BaseProcessingInfo",
+    modality: Modality,
+    strategy: Strategy,
+    placeholder: str,
+    target: Sequence[int],
+    order: Sequence[tuple[object, Sequence[int]]],
+    is_text: IsText,
+) -> PromptEdit | None:
+    """The edit that the processor is seen to make in one prompt, if it is the one that explains others too: text before,
+    between and behind items, a prompt that ends in newlines, and one that ends with an item."""
+    tokenizer: Any = info.get_tokenizer()
+    edit: PromptEdit | None = None
+    for text, number in (
+        (f"first {placeholder} then {placeholder * (len(order) - 1)} last.", len(order)),
+        (f"{placeholder}answer en\n\n", 1),
+        (f"a\n{placeholder}", 1),
+    ):
+        items = order[:number]
+        expected = process(info, modality, strategy, text, [item for item, _ in items], {}).ids
+        prompt = list(tokenizer.encode(text, add_special_tokens=False))
+        with_special = list(tokenizer.encode(text, add_special_tokens=True))
+        found = find_targets(prompt, {modality.name: target})
+        if len(found) != number or with_special[len(with_special) - len(prompt) :] != prompt:
+            return None
+        spliced, placed = splice(prompt, found, {modality.name: [expansion for _, expansion in items]})
+        last_end = placed[-1][1] + len(items[-1][1])
+        if edit is None:
+            if (read := read_edit(expected, spliced, last_end)) is None:
+                return None
+            edit = PromptEdit(tuple(with_special[: len(with_special) - len(prompt)]), *read)
+        if apply_edit(spliced, last_end, edit, tokenizer, is_text) != expected:
+            return None
+    return edit

@@ -126,12 +126,12 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> Modalit
         order += [second, order[0]]
     target = tokenizer.encode(replaced_a.placeholder, add_special_tokens=False)
     try:
-        merges_text = check_oracle(info, modality, strategy, placeholder, target, order)
+        merges_text, edit = check_oracle(info, modality, strategy, placeholder, target, order)
     except UnsupportedModelError as error:
         # SmolVLM counts every video's frames by the longest of the prompt, so that no mix of lengths can be spliced. What holds
         # for equal items holds for each alone, and an item is what it is alone (C1).
         try:
-            merges_text = check_oracle(info, modality, strategy, placeholder, target, [order[0]] * len(order))
+            merges_text, edit = check_oracle(info, modality, strategy, placeholder, target, [order[0]] * len(order))
         except UnsupportedModelError:
             raise error from None
 
@@ -157,6 +157,7 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> Modalit
         ),
         nested=modality.nested,
         joint=joint,
+        edit=edit,
         probe_calls=calls.count() - calls_before,
         probe_seconds=time.perf_counter() - started,
     )

@@ -12,6 +12,7 @@ import torch
 from transformers import BatchFeature
 
 from hf_backend.errors import RequestError
+from hf_backend.placeholders.edits import apply_edit, dropped
 from hf_backend.placeholders.seams import IsText, core_span, splice_merging
 from hf_backend.placeholders.splice import Target, splice
 from hf_backend.probe.oracle import is_text_of
@@ -148,14 +149,22 @@ class Processor(BaseMultiModalProcessor[ProcessingInfo]):
             modality: [alternatives[0].content.full for alternatives in items]
             for modality, items in mm_prompt_updates.items()
         }
-        found = self._find(token_ids, {modality: len(items) for modality, items in expansions.items()})
         profiles = {modality: self.info.modality_profile(modality) for modality in expansions}
+        # A processor makes its edit once, whatever the items are.
+        edit = next((profile.edit for profile in profiles.values() if profile.edit is not None), None)
+        if edit is not None:
+            token_ids = dropped(token_ids, edit)
+        found = self._find(token_ids, {modality: len(items) for modality, items in expansions.items()})
         merges_text = any(profile.merges_text for profile in profiles.values())
         if merges_text:
             tokenizer: Any = self.info.get_tokenizer()
             new_ids, placed = splice_merging(token_ids, found, expansions, tokenizer, self._is_text)
         else:
             new_ids, placed = splice(token_ids, found, expansions)
+        if edit is not None and placed:
+            last, start = placed[-1]
+            last_end = start + len(expansions[last.modality][last.index])
+            new_ids = apply_edit(new_ids, last_end, edit, self.info.get_tokenizer(), self._is_text)
         placeholders: dict[str, list[PlaceholderFeaturesInfo]] = {modality: [] for modality in expansions}
         for target, start in placed:
             tokens = expansions[target.modality][target.index]

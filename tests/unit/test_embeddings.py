@@ -22,6 +22,7 @@ PROFILE = ModalityProfile(
     frame=((1, 2), (3,)),
     nested=False,
     joint=None,
+    edit=None,
     probe_calls=5,
     probe_seconds=0.0,
 )

@@ -1,0 +1,50 @@
+"""Spans stay whole where prefill is chunked, in batches of decode and prefill rows (C12)."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
+
+ROOT = Path(__file__).parents[2]
+
+CHILD = """
+from compat.parity.cases import cases
+from compat.parity.reference import reference
+from compat.zoo import spec
+
+if __name__ == "__main__":
+    family, budget = "{family}", {budget}
+    asked = [case for case in cases(spec(family)) if case.name in ("several_sizes", "together")]
+    expected = reference(family, asked)  # Before vLLM is imported.
+    from compat.parity.engine import run
+
+    answers = run(family, asked, "ours", max_num_batched_tokens=budget).rounds
+    worst, longest = 0.0, 0
+    for case in asked:
+        for requests, got in zip(case.rounds, answers[case.name], strict=True):
+            for request, answer in zip(requests, got.answers, strict=True):
+                want = expected[request]
+                assert answer.prompt_ids == want.prompt_ids
+                longest = max(longest, len(answer.prompt_ids))
+                for step, token in enumerate(answer.tokens):
+                    worst = max(worst, abs(answer.logprobs[step][token] - float(want.logprobs[step][token])))
+                    if token != want.tokens[step]:
+                        break
+    assert longest > budget, "nothing was chunked"
+    assert worst < 1e-3, worst
+"""
+
+
+@pytest.mark.parametrize(("family", "budget"), [("gemma3", 32)])
+def test_c12_chunked_prefill_never_cuts_a_span(family: str, budget: int) -> None:
+    """A step has room for a part of most prompts only; six requests share the steps."""
+    code = CHILD.format(family=family, budget=budget)
+    # In the child itself: code given by -c can't be imported anew by an engine process.
+    environment = {**os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
