@@ -1,0 +1,1 @@
+"""Measurements of speed, for people to run; no test depends on them."""
