@@ -99,7 +99,7 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
 checkpoints add fresh noise to every clip (`vae_std` of its config): the zoo's has it at 0, since noise has no right answer."""
 
 NOT_YET: Mapping[str, str] = {
-    "chameleon": "its processor appends a token to every prompt (refused at start)",
+    "chameleon": "right with pictures; vLLM sends a text alone past the processor, so that the token which it appends is missing",
     "idefics2": "its processor merges the tokens of touching pictures and edits spaces (refused at start)",
     "lfm2_vl": "short-convolution layers, which vLLM's Transformers backend doesn't run (the engine doesn't start)",
     "minicpmv4_6": "a picture's expansion holds its number in the prompt (refused at start)",

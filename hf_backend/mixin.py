@@ -24,7 +24,6 @@ from hf_backend.language.compiled import per_token_dims, tell_compiled_apart
 from hf_backend.language.inputs import TextInputs
 from hf_backend.language.lookup import measure_lookup
 from hf_backend.language.positions import rope_positions
-from hf_backend.language.soft_cap import caps_logits
 from hf_backend.language.view import language_view
 from hf_backend.layers.chunked import use_chunks
 from hf_backend.layers.kept import aside
@@ -37,6 +36,7 @@ from hf_backend.upstream import (
     MultiModalMixin,
     current_platform,
 )
+from hf_backend.weights.head import head_rule
 from hf_backend.weights.load import load
 from hf_backend.weights.skeleton import head_is_tied, output_embeddings_name, skeleton
 
@@ -65,7 +65,9 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         self._profile: ProcessorProfile = info.profile
         if current_platform.is_cpu():
             make_inputs_contiguous(self.model, self.model.get_decoder())
-        if getattr(self, "logits_processor", None) is not None and not caps_logits(self.config):
+        head = head_rule(self._skeleton)
+        self.masked_tokens = head.masked
+        if getattr(self, "logits_processor", None) is not None and head.capped is False:
             self.logits_processor.soft_cap = None
         self._encoders: dict[str, Encoder] = {}
         self._inputs: TextInputs | None = None

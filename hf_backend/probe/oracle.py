@@ -101,26 +101,33 @@ def _find_edit(
 ) -> PromptEdit | None:
     """The edit that the processor is seen to make in one prompt, if it is the one that explains others too: text before,
     between and behind items, a prompt that ends in newlines, and one that ends with an item."""
-    tokenizer: Any = info.get_tokenizer()
-    edit: PromptEdit | None = None
-    for text, number in (
+    texts = (
         (f"first {placeholder} then {placeholder * (len(order) - 1)} last.", len(order)),
         (f"{placeholder}answer en\n\n", 1),
         (f"a\n{placeholder}", 1),
-    ):
-        items = order[:number]
-        expected = process(info, modality, strategy, text, [item for item, _ in items], {}).ids
-        prompt = list(tokenizer.encode(text, add_special_tokens=False))
-        with_special = list(tokenizer.encode(text, add_special_tokens=True))
-        found = find_targets(prompt, {modality.name: target})
-        if len(found) != number or with_special[len(with_special) - len(prompt) :] != prompt:
-            return None
-        spliced, placed = splice(prompt, found, {modality.name: [expansion for _, expansion in items]})
-        last_end = placed[-1][1] + len(items[-1][1])
-        if edit is None:
-            if (read := read_edit(expected, spliced, last_end)) is None:
-                return None
-            edit = PromptEdit(tuple(with_special[: len(with_special) - len(prompt)]), *read)
-        if apply_edit(spliced, last_end, edit, tokenizer, is_text) != expected:
-            return None
-    return edit
+    )
+    wanted = [
+        process(info, modality, strategy, text, [item for item, _ in order[:number]], {}).ids for text, number in texts
+    ]
+    tokenizer: Any = info.get_tokenizer()
+    # The processor may leave out what the tokenizer puts before every text (PaliGemma), or keep it (Chameleon).
+    for keeps_lead in (False, True):
+        edit: PromptEdit | None = None
+        for (text, number), expected in zip(texts, wanted, strict=True):
+            prompt = list(tokenizer.encode(text, add_special_tokens=keeps_lead))
+            with_special = list(tokenizer.encode(text, add_special_tokens=True))
+            found = find_targets(prompt, {modality.name: target})
+            lead = with_special[: len(with_special) - len(prompt)]
+            if len(found) != number or lead + prompt != with_special:
+                break
+            spliced, placed = splice(prompt, found, {modality.name: [expansion for _, expansion in order[:number]]})
+            last_end = placed[-1][1] + len(order[number - 1][1])
+            if edit is None:
+                if (read := read_edit(expected, spliced, last_end)) is None:
+                    break
+                edit = PromptEdit(tuple(lead), *read)
+            if apply_edit(spliced, last_end, edit, tokenizer, is_text) != expected:
+                break
+        else:
+            return edit
+    return None
