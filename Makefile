@@ -9,7 +9,7 @@ export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 export DO_NOT_TRACK := 1
 
-.PHONY: help install demo demo-model test test-unit test-processing test-encoding test-long check parity zoo matrix \
+.PHONY: help install demo demo-model test test-unit test-processing test-encoding test-language test-long check parity zoo matrix \
 	matrix-quick matrix-store matrix-released matrix-picture wheel doctor clean
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make test        all tests (make test-unit: those without an engine)"
 	@echo "make test-processing  every tiny processor, both strategies, the contracts of the processing side"
 	@echo "make test-encoding    encoders: buckets, compiled towers, components"
+	@echo "make test-language    what the text model is given: levels, inputs for each layer, attention both ways, positions"
 	@echo "make test-long   over 2,000 generated requests to the processors (half an hour)"
 	@echo "make check       ruff, mypy and the import rules"
 	@echo "make parity      the first eleven families against transformers' generate, in-tree and native beside it"
@@ -49,6 +50,9 @@ test-processing: $(STAMP)
 
 test-encoding: $(STAMP)
 	@$(BIN)/python -m pytest -m encoding
+
+test-language: $(STAMP)
+	@$(BIN)/python -m pytest -m language
 
 test-long: $(STAMP)
 	@HF_BACKEND_CASES=48 $(BIN)/python -m pytest tests/property -m processing

@@ -14,7 +14,7 @@ import pytest
 
 from hf_backend.check.compare import TOLERANCE
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.engine, pytest.mark.language, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
 STEP = 16

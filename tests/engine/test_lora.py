@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from compat.zoo.registry import spec
 from compat.zoo.store import checkpoint
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.engine, pytest.mark.language, pytest.mark.timeout(400)]
 
 FAMILIES = ["qwen2_vl", "idefics3"]
 RANK, ALPHA = 8, 16

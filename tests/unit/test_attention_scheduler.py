@@ -4,6 +4,8 @@ import pytest
 
 from hf_backend.attention.scheduler import uncut
 
+pytestmark = pytest.mark.language
+
 
 @pytest.mark.parametrize(
     ("done", "new", "expected"),

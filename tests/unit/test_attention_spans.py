@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from hf_backend.attention.rule import Span, dense_mask, runs
 from hf_backend.attention.spans import Pass, SpanCut, cut
 
+pytestmark = pytest.mark.language
+
 
 def seen(passes: tuple[Pass, ...], request: int, num_rows: int, length: int, row: int) -> torch.Tensor:
     """What the kernel lets the rows of one request see, by the rules measured of it: a sequence's rows are its last ones;

@@ -7,6 +7,8 @@ from compat.zoo.store import checkpoint
 from hf_backend.weights.head import head_rule
 from hf_backend.weights.skeleton import skeleton
 
+pytestmark = pytest.mark.language
+
 
 @pytest.mark.parametrize(
     ("family", "capped"),

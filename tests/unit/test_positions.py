@@ -11,6 +11,8 @@ from hf_backend.language.positions import rope_positions, token_types
 from hf_backend.probe.samples import picture
 from hf_backend.records import FieldLayout, Joining
 
+pytestmark = pytest.mark.language
+
 LAYOUTS = {"image": {"image_grid_thw": FieldLayout(Joining.CONCATENATED, 0)}}
 FAMILIES = ["qwen2_vl", "qwen2_5_vl", "glm4v"]
 

@@ -1,7 +1,11 @@
 """Edits that a processor makes to a prompt besides its placeholders are read from its ids and made again (C3)."""
 
+import pytest
+
 from hf_backend.placeholders.edits import apply_edit, dropped, read_edit
 from hf_backend.records import PromptEdit
+
+pytestmark = pytest.mark.language
 
 
 class Newlines:
