@@ -9,7 +9,7 @@ export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 export DO_NOT_TRACK := 1
 
-.PHONY: help install demo demo-model test test-unit test-processing test-encoding test-language test-long check parity zoo matrix \
+.PHONY: help install demo demo-model test test-unit test-processing test-encoding test-language test-long test-all check parity zoo matrix \
 	matrix-quick matrix-store matrix-released matrix-picture wheel doctor clean
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make test-encoding    encoders: buckets, compiled towers, components"
 	@echo "make test-language    what the text model is given: levels, inputs for each layer, attention both ways, positions"
 	@echo "make test-long   over 2,000 generated requests to the processors (half an hour)"
+	@echo "make test-all    what make test leaves out as well (over an hour)"
 	@echo "make check       ruff, mypy and the import rules"
 	@echo "make parity      the first eleven families against transformers' generate, in-tree and native beside it"
 	@echo "make matrix      every pair of vLLM and transformers, and all families on one of them (an hour; resumes)"
@@ -56,6 +57,9 @@ test-language: $(STAMP)
 
 test-long: $(STAMP)
 	@HF_BACKEND_CASES=48 $(BIN)/python -m pytest tests/property -m processing
+
+test-all: $(STAMP)
+	@$(BIN)/python -m pytest -m ""
 
 check: $(STAMP)
 	@$(BIN)/ruff check .

@@ -98,6 +98,17 @@ def fine_sizes() -> list[Size]:
     return [(w, h) for w in FINE_SIDES for h in FINE_SIDES if max(w, h) <= MAX_ASPECT * min(w, h)]
 
 
+def of_every_aspect(width: int, height: int) -> list[Size]:
+    """Pictures of about the area of `width` x `height`, of every aspect of small whole numbers up to 1:3.
+
+    Where a processor keeps the aspect and bounds the number of patches (Gemma 4: 70), only some aspects reach the bound: 7:10 does,
+    a square has 64.
+    """
+    area = width * height
+    pairs = [(p, q) for p in range(1, 11) for q in range(1, 11) if math.gcd(p, q) == 1 and max(p, q) <= 3 * min(p, q)]
+    return [(round(p * unit), round(q * unit)) for p, q in pairs for unit in [math.sqrt(area / (p * q))]]
+
+
 def helper_count(processor: Any, hf_kwargs: Mapping[str, object]) -> Callable[[Size], int | None]:
     """The processor's own counter of image embeddings, or one that always says None where it has none.
 

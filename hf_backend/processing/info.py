@@ -18,6 +18,7 @@ from hf_backend.probe.parts import sampling_rate
 from hf_backend.probe.profile import STRATEGIES, profile_of
 from hf_backend.probe.samples import LARGE, SMALL, blank, samples
 from hf_backend.probe.sizes import (
+    Count,
     LargestItem,
     Size,
     agrees,
@@ -26,6 +27,7 @@ from hf_backend.probe.sizes import (
     fine_sizes,
     helper_count,
     largest,
+    of_every_aspect,
     picture_steps,
     video_steps,
 )
@@ -139,4 +141,15 @@ class ProcessingInfo(BaseProcessingInfo):
                 expected="at least one",
                 do="Check the size options in its preprocessor config and in mm_processor_kwargs.",
             )
-        return found
+        return found if modality == "audio" else self._best_aspect(found, count, limit)
+
+    def _best_aspect(self, found: LargestItem, count: Count, limit: int) -> LargestItem:
+        """The largest of about the size of `found`, whatever its aspect. Aspects of a video are tried with two frames."""
+        width, height, *frames = found.size
+        few = [min(2, number) for number in frames]
+        sizes = [(*size, *few) for size in of_every_aspect(width, height)]
+        best = largest(sizes, count, limit)
+        counted = None if best is None else count((*best.size[:2], *frames))
+        if best is None or counted is None or counted[0] > limit or counted[1] <= found.num_embeds:
+            return found
+        return LargestItem((*best.size[:2], *frames), *counted)

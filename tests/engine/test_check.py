@@ -32,6 +32,7 @@ def check(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, t
     return run
 
 
+@pytest.mark.long
 def test_pictures_that_the_processor_pads(check: Any) -> None:
     """Idefics3 joins tiles along dimension 1 and answers all requests as transformers does (C1, C9, C12)."""
     status, said = check(str(checkpoint("idefics3")), "--parity")
@@ -47,6 +48,7 @@ def test_pictures_that_the_processor_pads(check: Any) -> None:
     assert all(one["right"] for one in said["engine"]["parity"].values())
 
 
+@pytest.mark.long
 def test_clips(check: Any) -> None:
     """Qwen2-Audio has no features method: its forward serves."""
     status, said = check(str(checkpoint("qwen2_audio")), "--parity")

@@ -54,7 +54,9 @@ ENGINE = """
 
 TOWERS = [
     pytest.param("idefics3", "image", {"Idefics3VisionTransformer"}, id="idefics3: SigLIP, whole"),
-    pytest.param("qwen2_vl", "image", {"VisionMlp", "PatchMerger"}, id="qwen2_vl: around its attention"),
+    pytest.param(
+        "qwen2_vl", "image", {"VisionMlp", "PatchMerger"}, id="qwen2_vl: around its attention", marks=pytest.mark.long
+    ),
     pytest.param(
         "mistral3", "image", {"PixtralAttention", "PixtralMLP"}, id="mistral3: Pixtral's layers", marks=pytest.mark.long
     ),

@@ -32,7 +32,14 @@ ENGINES = (
 """Family, and whether by torch.compile."""
 
 
-@pytest.fixture(scope="module", params=ENGINES, ids=lambda each: f"{each[0]}-{'compiled' if each[1] else 'eager'}")
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(each, marks=[pytest.mark.long] if each[1] or each[0] == "granite4_vision" else [])
+        for each in ENGINES
+    ],
+    ids=lambda each: f"{each[0]}-{'compiled' if each[1] else 'eager'}",
+)
 def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     family, compiled = request.param
     results = tmp_path_factory.mktemp(family) / "results.json"

@@ -20,7 +20,7 @@ from compat.zoo.store import checkpoint
 
 pytestmark = [pytest.mark.engine, pytest.mark.language, pytest.mark.timeout(400)]
 
-FAMILIES = ["qwen2_vl", "idefics3"]
+FAMILIES = ["qwen2_vl", pytest.param("idefics3", marks=pytest.mark.long)]
 RANK, ALPHA = 8, 16
 PROJECTIONS = ("q_proj", "v_proj", "down_proj")
 

@@ -144,6 +144,8 @@ def test_c5_legacy_and_offsets_agree(family: str) -> None:
         by_profile = fresh(family).processor.info.alone(modality)
         if by_profile.strategy.name != "offsets":
             continue
+        if fresh(family).processor.info.modality_profile(modality).edit is not None:
+            continue  # PaliGemma: searched for, an expansion has what the processor writes behind the last item, too
         by_legacy = dataclasses.replace(by_profile, strategy=STRATEGIES["legacy"])
         for item in ITEMS[modality][1:4]:
             one, other = by_profile(item, {}), by_legacy(item, {})
