@@ -9,12 +9,15 @@ export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 export DO_NOT_TRACK := 1
 
-.PHONY: help install demo demo-model test test-unit check parity zoo matrix matrix-quick matrix-store matrix-released matrix-picture \
-	wheel doctor clean
+.PHONY: help install demo demo-model test test-unit test-processing test-encoding test-long check parity zoo matrix \
+	matrix-quick matrix-store matrix-released matrix-picture wheel doctor clean
 
 help:
 	@echo "make demo        serve the demo model through vLLM and let it read pictures"
 	@echo "make test        all tests (make test-unit: those without an engine)"
+	@echo "make test-processing  every tiny processor, both strategies, the contracts of the processing side"
+	@echo "make test-encoding    encoders: buckets, compiled towers, components"
+	@echo "make test-long   over 2,000 generated requests to the processors (half an hour)"
 	@echo "make check       ruff, mypy and the import rules"
 	@echo "make parity      the first eleven families against transformers' generate, in-tree and native beside it"
 	@echo "make matrix      every pair of vLLM and transformers, and all families on one of them (an hour; resumes)"
@@ -40,6 +43,15 @@ test: $(STAMP)
 
 test-unit: $(STAMP)
 	@$(BIN)/python -m pytest -m "not engine and not serve and not packaging"
+
+test-processing: $(STAMP)
+	@$(BIN)/python -m pytest tests/property tests/unit -m processing
+
+test-encoding: $(STAMP)
+	@$(BIN)/python -m pytest -m encoding
+
+test-long: $(STAMP)
+	@HF_BACKEND_CASES=48 $(BIN)/python -m pytest tests/property -m processing
 
 check: $(STAMP)
 	@$(BIN)/ruff check .

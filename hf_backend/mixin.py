@@ -6,19 +6,25 @@ loading, layer replacement and forward it keeps.
 """
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
 
 from hf_backend import modalities
+from hf_backend.attention.layers import ItemAttentionMixin
 from hf_backend.configs.parts import served_config
+from hf_backend.encoding.compile import compile_encoder, compiles_encoders
 from hf_backend.encoding.contiguous import make_inputs_contiguous
 from hf_backend.encoding.encode import encode
 from hf_backend.encoding.encoder import Encoder, refused_by_model
 from hf_backend.encoding.items import encoder_item, take_apart
+from hf_backend.language.compiled import per_token_dims, tell_compiled_apart
+from hf_backend.language.inputs import TextInputs
+from hf_backend.language.lookup import measure_lookup
 from hf_backend.language.positions import rope_positions
 from hf_backend.language.view import language_view
+from hf_backend.layers.chunked import use_chunks
 from hf_backend.layers.kept import aside
 from hf_backend.processing.info import ProcessingInfo
 from hf_backend.records import EMBEDS, ProcessorProfile
@@ -26,6 +32,7 @@ from hf_backend.upstream import (
     MULTIMODAL_REGISTRY,
     MultiModalEmbeddings,
     MultiModalFeatureSpec,
+    MultiModalMixin,
     current_platform,
     init_logger,
 )
@@ -40,43 +47,34 @@ if TYPE_CHECKING:
 logger = init_logger("vllm.hf_backend")
 
 
-def _warn_where_attention_is_ignored(model_config: "ModelConfig") -> None:
-    """Gemma3 and PaliGemma attend to a picture in both directions; vLLM's CPU attention silently doesn't."""
-    if current_platform.is_cpu() and getattr(model_config, "is_mm_prefix_lm", False):
-        logger.warning(
-            "%s attends to items in both directions, and vLLM's attention on this CPU ignores that: answers to prompts with"
-            " items will be WRONG here. Text prompts are right; so is everything on a GPU whose attention backend supports it.",
-            model_config.architecture,
-        )
-
-
-class GenericMultiModalMixin:
+class GenericMultiModalMixin(ItemAttentionMixin):
     """Encoding, positions and the language-model view by measurement."""
 
     if TYPE_CHECKING:
         model: PreTrainedModel
         model_config: "ModelConfig"
+        vllm_config: "VllmConfig"
         pp_group: Any
         config: Any
         text_config: Any
 
     def __init__(self, *, vllm_config: "VllmConfig", prefix: str = "") -> None:
-        super().__init__(vllm_config=vllm_config, prefix=prefix)  # type: ignore[call-arg]
+        super().__init__(vllm_config=vllm_config, prefix=prefix)
         info = MULTIMODAL_REGISTRY.get_processing_info(vllm_config.model_config)
         assert isinstance(info, ProcessingInfo)
         self._info = info
         self._profile: ProcessorProfile = info.profile
         if current_platform.is_cpu():
             make_inputs_contiguous(self.model, self.model.get_decoder())
-        _warn_where_attention_is_ignored(vllm_config.model_config)
         self._encoders: dict[str, Encoder] = {}
+        self._inputs: TextInputs | None = None
         self._language_view: list[torch.nn.Module] = []
 
     def embed_multimodal(self, **kwargs: object) -> MultiModalEmbeddings:
-        """One tensor [embedding count, hidden size] an item, in request order."""
+        """One tensor [embedding count, hidden size * (1 + levels)] an item, in request order."""
         device = next(self.model.parameters()).device
         if not self._encoders:
-            self._make_encoders(device)
+            self._measure(device)
         embeddings: list[torch.Tensor] = []
         for modality, items in take_apart(kwargs, self._profile.modalities).items():
             # vLLM batches items of equal fields, so that these are all embeddings or all for the encoder.
@@ -94,29 +92,48 @@ class GenericMultiModalMixin:
             )
         return embeddings
 
-    def _make_encoders(self, device: torch.device) -> None:
-        """Every modality's encoder, held to the model's forward on two small items."""
+    def _measure(self, device: torch.device) -> None:
+        """What ids are looked up as, every modality's encoder, held to the model's forward on two small items, and what
+        the text model takes beside embeddings."""
+        embed_ids = [token for profile in self._profile.modalities.values() for token in profile.embed_ids]
+        text_config = self.model_config.hf_text_config
+        lookup = measure_lookup(self.model, max(text_config.vocab_size, 1, *(token + 1 for token in embed_ids)), device)
         limits = self.model_config.get_multimodal_config()
         for name, profile in self._profile.modalities.items():
             if limits.get_limit_per_prompt(name) > 0:
                 probes = [encoder_item(item) for item in self._info.probe_items(name)]
                 with refused_by_model(self.model, name):
-                    self._encoders[name] = Encoder(self.model, modalities.get(name), profile, probes, device)
+                    self._encoders[name] = Encoder(self.model, modalities.get(name), profile, probes, lookup, device)
+                if compiles_encoders(self.vllm_config):
+                    what = f"the {name} encoder of {type(self.model).__name__}"
+                    compile_encoder(
+                        self.model, self.model.get_decoder(), self._encoders[name].groups(probes, device), what
+                    )
+        max_tokens = self.vllm_config.scheduler_config.max_num_batched_tokens
+        self._inputs = TextInputs(self.model.get_decoder(), lookup, max_tokens, text_config.hidden_size)
+        self._inputs.take(self._encoders.values())
+        self._inputs.check_pipeline(self.pp_group.world_size)
+        tell_compiled_apart(self.vllm_config, self._inputs)
 
     def eval(self) -> Self:
         """vLLM's loaders end with this, after weights are loaded and made ready and before anything is profiled: encoders
         are held to the model's forward here, so that one that doesn't fit stops the start. (On a CPU vLLM runs no encoder
         before the first request.) Only the first rank of a pipeline has the embeddings and runs encoders."""
         model: Self = super().eval()  # type: ignore[misc]
-        if not self._encoders and self.pp_group.is_first_rank:
+        if self._inputs is None and self.pp_group.is_first_rank:
             with torch.inference_mode():
-                self._make_encoders(next(self.model.parameters()).device)
+                self._measure(next(self.model.parameters()).device)
         return model
 
     def recursive_replace(self) -> None:
         """vLLM's replacement of layers, but for those that have to stay."""
         with aside(self.model, self.model.get_decoder()):
             super().recursive_replace()  # type: ignore[misc]
+
+    def _create_attention_instances(self, *args: Any) -> None:
+        """vLLM's attention layers, with those that attend in chunks made so."""
+        super()._create_attention_instances(*args)  # type: ignore[misc]
+        use_chunks(self)
 
     def _patch_config(self) -> None:
         """vLLM's attention for the text model; also where the text config is a copy of the whole (`configs.rules`)."""
@@ -147,6 +164,57 @@ class GenericMultiModalMixin:
     def load_weights(self, weights: Iterable[tuple[str, torch.Tensor]]) -> set[str]:
         """Load a checkpoint in any layout that transformers loads; returns the names of what was loaded."""
         return load(self, self._skeleton, weights, super().load_weights)  # type: ignore[misc]
+
+    def embed_input_ids(
+        self,
+        input_ids: torch.Tensor,
+        multimodal_embeddings: MultiModalEmbeddings | None = None,
+        *,
+        is_multimodal: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """Embeddings of a step's tokens, [tokens, hidden size], as the HF model's own forward makes them."""
+        assert self._inputs is not None, "the weights are loaded before anything is embedded"
+        return self._inputs.embed(input_ids, multimodal_embeddings, is_multimodal)
+
+    def forward(
+        self,
+        input_ids: torch.Tensor | None,
+        positions: torch.Tensor,
+        intermediate_tensors: Any = None,
+        inputs_embeds: torch.Tensor | None = None,
+        **kwargs: object,
+    ) -> Any:
+        """A step of the text model itself: nothing of the HF model around it runs.
+
+        vLLM gives no keyword arguments beside these (fields of items went to `embed_multimodal`).
+        """
+        self.hide_spans_from_causal_layers()
+        extras: Mapping[str, torch.Tensor] = {}
+        if self._inputs is not None:
+            if inputs_embeds is None and input_ids is not None and not self._inputs.trivial:
+                # Without items to serve vLLM hands on ids, and embeds nothing itself.
+                inputs_embeds = self._inputs.embed(input_ids, None, None)
+            extras = self._inputs.extras(positions.shape[-1])
+        if self.model_config.uses_mrope:
+            # [sections, tokens] to [sections, 1, tokens], as HF has them.
+            positions = positions[:, None].contiguous()
+        return self.get_language_model().forward(input_ids, positions, intermediate_tensors, inputs_embeds, **extras)
+
+    def _decorate_for_torch_compile(self) -> None:
+        """The text model's class only: encoders are compiled once they can be measured (`encoding.compile`)."""
+        super(MultiModalMixin, self)._decorate_for_torch_compile()  # type: ignore[misc]
+
+    def _decorate_cls_for_torch_compile(
+        self, cls: type["PreTrainedModel"], dynamic_arg_dims: Any, enable_if: Any, is_encoder: bool
+    ) -> None:
+        """Per-token inputs are as long as the step, too."""
+        if not is_encoder:
+            dynamic_arg_dims = dynamic_arg_dims | per_token_dims(cls)
+        super()._decorate_cls_for_torch_compile(cls, dynamic_arg_dims, enable_if, is_encoder)  # type: ignore[misc]
+
+    def set_aux_hidden_state_layers(self, layers: tuple[int, ...]) -> None:
+        """Eagle3's hidden states are those of the text model, which is what a step calls."""
+        self.get_language_model().set_aux_hidden_state_layers(layers)
 
     def get_mrope_input_positions(
         self, input_tokens: Sequence[int], mm_features: Sequence[MultiModalFeatureSpec]

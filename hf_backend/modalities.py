@@ -22,6 +22,9 @@ class Modality:
     """Attribute pairs that may hold texts to put around the placeholder. HunYuan-VL rejects a bare image token."""
     token_id_attributes: tuple[str, ...]
     """Attributes of a config or processor that may hold the id of the tokens that embeddings replace."""
+    marker_id_attributes: tuple[str, ...]
+    """Attributes of a config that may hold the ids of tokens around and between those, which embeddings replace as well.
+    The model isn't there yet when a prompt is put together; that it replaces no others is measured once it is."""
     features_methods: tuple[str, ...]
     """Methods of an HF model that may run the encoder and the connector, the modality's own first."""
     token_type_id: int
@@ -38,6 +41,8 @@ IMAGE = Modality(
     placeholder_attributes=("image_token", "boi_token"),
     wrapping_attributes=(("image_start_token", "image_end_token"),),
     token_id_attributes=("image_token_id", "image_token_index"),
+    # Ovis2: start, separators and end of a picture's tiles.
+    marker_id_attributes=("visual_indicator_token_ids",),
     features_methods=("get_image_features",),
     token_type_id=1,
 )
@@ -50,6 +55,7 @@ VIDEO = Modality(
     wrapping_attributes=(),
     # InternVL has no video token of its own in the model: a video's frames use the image token.
     token_id_attributes=("video_token_id", "video_token_index", "image_token_id", "image_token_index"),
+    marker_id_attributes=(),
     # InternVL's model knows pictures only: a video's frames are pictures to it.
     features_methods=("get_video_features", "get_image_features"),
     token_type_id=2,
@@ -63,6 +69,7 @@ AUDIO = Modality(
     placeholder_attributes=("audio_token", "boa_token"),
     wrapping_attributes=(("audio_bos_token", "audio_eos_token"),),
     token_id_attributes=("audio_token_id", "audio_token_index"),
+    marker_id_attributes=(),
     features_methods=("get_audio_features",),
     token_type_id=3,
 )

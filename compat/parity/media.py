@@ -35,11 +35,12 @@ REFUSED: Mapping[str, str] = {
     "audioflamingo3": _ONE_CLIP_A_TEXT,
     "fun_asr_nano": _ONE_CLIP_A_TEXT,
     "glmasr": _ONE_CLIP_A_TEXT,
+    "got_ocr2": "You must provide valid `images`",
     "musicflamingo": _ONE_CLIP_A_TEXT,
     "qwen3_asr": _ONE_CLIP_A_TEXT,
 }
-"""Family to a part of the message with which its HF processor refuses several clips a text. Such a refusal makes a case
-not applicable; any other is an error."""
+"""Family to a part of the message with which its HF processor refuses several clips a text, or a text alone (GOT-OCR 2). Such
+a refusal makes a case not applicable; any other is an error."""
 
 _MIXED = (
     "transformers pads the clips of a text to the longest and encodes the padding, so a clip's result hangs on others"
@@ -50,9 +51,17 @@ _FRAMES_AS_PICTURES = (
 )
 
 
+_LONGER = (
+    "transformers pads the clips of a text to the longest, and the shorter one then has one embedding more than alone"
+)
+
 LEFT_OUT: Mapping[tuple[str, str], str] = {
+    ("gemma3n", "two_clips"): _LONGER,
+    ("gemma3n", "adjacent_clips"): _LONGER,
     ("granite_speech", "two_clips"): _MIXED,
     ("granite_speech", "adjacent_clips"): _MIXED,
+    ("phi4_multimodal", "two_clips"): _MIXED,
+    ("phi4_multimodal", "adjacent_clips"): _MIXED,
     ("glm46v", "image_and_video"): _FRAMES_AS_PICTURES,
     ("glm4v", "image_and_video"): _FRAMES_AS_PICTURES,
     ("smolvlm", "image_and_video"): _FRAMES_AS_PICTURES,

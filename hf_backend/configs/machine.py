@@ -3,18 +3,23 @@
 Takes vLLM's model config after the class was chosen; changes it. Registered by the plug-in for our classes.
 """
 
+import math
 import os
 from typing import TYPE_CHECKING
 
 import torch
 
+from hf_backend.attention.settings import keep_spans_whole, say_spans
 from hf_backend.upstream import current_platform, init_logger
 from hf_backend.upstream.configs import VerifyAndUpdateConfig
 
 if TYPE_CHECKING:
-    from vllm.config import ModelConfig
+    from vllm.config import ModelConfig, VllmConfig
 
 logger = init_logger("vllm.hf_backend")
+
+LARGEST_BLOCK = 128
+"""The largest default size of a cache block among vLLM's platforms, in tokens (CPU)."""
 
 
 class MachineConfig(VerifyAndUpdateConfig):
@@ -27,3 +32,18 @@ class MachineConfig(VerifyAndUpdateConfig):
             os.environ["VLLM_MLA_DISABLE"] = "1"  # what vLLM's own backend does where latent attention doesn't fit
             model_config.model_arch_config = model_config.get_model_arch_config()
             logger.info("Latent attention takes no float32 weights on this CPU: full attention is used in its place.")
+        say_spans(model_config)
+
+    @staticmethod
+    def verify_and_update_config(vllm_config: "VllmConfig") -> None:
+        """vLLM cuts attention chunks at the borders of its cache's blocks: a chunk must hold whole blocks. Its default does
+        for real Llama 4 checkpoints."""
+        keep_spans_whole(vllm_config)
+        text, cache = vllm_config.model_config.hf_text_config, vllm_config.cache_config
+        chunk = getattr(text, "attention_chunk_size", None)
+        if chunk and chunk % LARGEST_BLOCK and not cache.user_specified_block_size:
+            cache.block_size = math.gcd(chunk, LARGEST_BLOCK)
+            cache.user_specified_block_size = True
+            logger.info(
+                "Cache blocks hold %d tokens: attention chunks of %d must hold whole blocks.", cache.block_size, chunk
+            )

@@ -1,9 +1,10 @@
-"""An item's embeddings as the HF model's own forward makes them.
+"""What the HF model's own forward hands to its text model.
 
-Takes a model and one bucket's arguments with the items' expansions; gives the rows that the forward puts into the prompt.
-For models that have no features method (Qwen2-Audio keeps its features inside the forward), and for those whose forward
-does more with features than hand them on (Gemma3n fills up to 188 rows, Gemma4 drops padding by a mask). The forward runs
-up to the call of its text model, which is intercepted: nothing of the text model is computed.
+Takes a model and one bucket's arguments with the items' expansions; gives the embeddings of every token and whatever else
+the text model would be given. The forward runs up to the call of its text model, which is intercepted: nothing of the text
+model is computed. Models without a features method need it (Qwen2-Audio keeps its features inside the forward), so do those
+whose forward does more with features than hand them on (Gemma3n fills up to 188 rows, Gemma4 drops padding by a mask), and
+it is the reference to which every quicker way is held. Not for judging what is handed over (`hf_backend.encoding.extras`).
 """
 
 import inspect
@@ -15,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from hf_backend.encoding.features import to_device
-from hf_backend.errors import UnsupportedModelError
-from hf_backend.modalities import Modality
 
 if TYPE_CHECKING:
     from hf_backend.records import FieldValue
@@ -40,8 +39,18 @@ TEXT_ARGUMENTS = frozenset(
         "output_router_logits",
     }
 )
-"""What vLLM gives a text model, or makes itself. Anything else of an item would be lost: Qwen3-VL adds features of several
+"""What vLLM gives a text model, or makes itself. Anything else has to be handed on: Qwen3-VL adds features of several
 levels between its layers (`deepstack_visual_embeds`), Gemma3n and Gemma4 take inputs for each layer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What a text model was to be given."""
+
+    embeddings: torch.Tensor
+    """[tokens, hidden size]."""
+    extras: Mapping[str, Any]
+    """Arguments beside `TEXT_ARGUMENTS`, but those that are None or False; they keep the batch dimension."""
 
 
 class _Reached(Exception):
@@ -76,11 +85,10 @@ class CapturedForward:
     parent: torch.nn.Module
     """The module whose child `name` is the text model, or the first layer where the model is its own text model."""
     name: str
-    modality: Modality
     accepted: frozenset[str]
 
     @classmethod
-    def of(cls, model: Any, modality: Modality) -> "CapturedForward | None":
+    def of(cls, model: Any) -> "CapturedForward | None":
         """Find the text model; None where there is neither one nor layers."""
         text_model = model.get_decoder()
         if text_model is model:
@@ -92,58 +100,39 @@ class CapturedForward:
             if module is text_model and qualified:
                 parent, _, name = qualified.rpartition(".")
                 accepted = frozenset(inspect.signature(model.forward).parameters)
-                return cls(model, model.get_submodule(parent), name, modality, accepted)
+                return cls(model, model.get_submodule(parent), name, accepted)
         return None
 
     def __call__(
-        self, fields: Mapping[str, "FieldValue"], expansion: torch.Tensor, is_embed: torch.Tensor, device: torch.device
-    ) -> torch.Tensor:
-        """Embeddings of one bucket, [rows, hidden size].
+        self, fields: Mapping[str, "FieldValue"], ids: torch.Tensor, token_types: torch.Tensor, device: torch.device
+    ) -> Captured:
+        """What the text model is given for `ids` and the items whose joined fields `fields` are.
 
-        `expansion`, int64 [tokens], holds the expansions of the bucket's items one after the other, `is_embed`, bool
-        [tokens], says which of them embeddings replace. Raises `UnsupportedModelError` where the text model is given more
-        of an item than embeddings.
+        `ids`, int64 [tokens], are token ids, with the expansions of the items one after the other; `token_types`, int32
+        [tokens], says of which modality each token is (`Modality.token_type_id`, 0 for text).
         """
-        given = self._given(fields, expansion, is_embed, device)
-        if more := sorted(name for name in given.keys() - TEXT_ARGUMENTS if given[name] is not None):
-            raise UnsupportedModelError(
-                type(self.model).__name__,
-                found=f"that its text model is given {', '.join(more)} beside embeddings",
-                expected=f"nothing but {', '.join(sorted(TEXT_ARGUMENTS))}",
-                do="Answers would be wrong without it, and this version doesn't hand it on. Serve the model without"
-                f" {self.modality.name} items: --limit-mm-per-prompt '{{\"{self.modality.name}\": 0}}'.",
-            )
-        embeddings: torch.Tensor = given["inputs_embeds"][0]
-        self._check_other_tokens(embeddings, expansion.to(device), is_embed.to(device))
-        return embeddings[is_embed.to(embeddings.device)]
-
-    def _check_other_tokens(self, embeddings: torch.Tensor, expansion: torch.Tensor, is_embed: torch.Tensor) -> None:
-        """The rest of an expansion has to be text to the model: Ovis2 overwrites the tokens around a picture too."""
-        looked_up = self.model.get_input_embeddings()(expansion[None])[0]
-        changed = ((embeddings - looked_up).abs().amax(-1) > 1e-3 * looked_up.abs().max()) & ~is_embed
-        if bool(changed.any()):
-            raise UnsupportedModelError(
-                type(self.model).__name__,
-                found=f"that its forward overwrites the tokens {sorted(set(expansion[changed].tolist()))} of an expansion too",
-                expected="that it overwrites nothing but the modality's placeholder token",
-                do="Answers would be wrong, so the model isn't served with this modality. Serve it without"
-                f" {self.modality.name} items: --limit-mm-per-prompt '{{\"{self.modality.name}\": 0}}'.",
-            )
-
-    def _given(
-        self, fields: Mapping[str, "FieldValue"], expansion: torch.Tensor, is_embed: torch.Tensor, device: torch.device
-    ) -> dict[str, Any]:
-        """What the forward gives its text model."""
         arguments: dict[str, Any] = {
             name: to_device(value, device) for name, value in fields.items() if name in self.accepted
         }
-        ids = expansion.to(device)[None]
-        arguments |= {"input_ids": ids, "use_cache": False}
+        arguments |= {"input_ids": ids.to(device)[None], "use_cache": False}
         if "position_ids" in self.accepted:
             # Given, so that the forward doesn't work out M-RoPE positions for a prompt that isn't one.
-            arguments["position_ids"] = torch.arange(ids.shape[1], device=device)[None]
+            arguments["position_ids"] = torch.arange(len(ids), device=device)[None]
         if "mm_token_type_ids" in self.accepted:
-            arguments["mm_token_type_ids"] = is_embed.to(device)[None].int() * self.modality.token_type_id
+            arguments["mm_token_type_ids"] = token_types.to(device)[None]
+        given = self._given(arguments)
+        extras = {
+            name: value
+            for name, value in given.items()
+            if name not in TEXT_ARGUMENTS and value is not None and value is not False
+        }
+        embeddings = given.get("inputs_embeds")
+        if embeddings is None:
+            embeddings = self.model.get_input_embeddings()(given["input_ids"])
+        return Captured(embeddings[0], extras)
+
+    def _given(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """What the forward gives its text model."""
         with self._intercepted():
             try:
                 self.model(**arguments)

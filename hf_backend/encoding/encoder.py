@@ -2,17 +2,20 @@
 
 Takes a model, a modality and two probe items; gives a function from a bucket of items to embeddings. The features method is
 the quick way, the model's own forward up to its text model is the reference. At start both are run: where their rows are
-equal the features method serves, else the forward. What neither can give stops the start.
+equal the features method serves, else the forward. Where the text model is given features of several levels, the forward
+serves, and an item's rows are as many times wider. What neither can give stops the start.
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
 from hf_backend.encoding.buckets import bucket, join
-from hf_backend.encoding.capture import CapturedForward
+from hf_backend.encoding.capture import Captured, CapturedForward
+from hf_backend.encoding.extras import Extras, Path, classify
 from hf_backend.encoding.features import FeaturesMethod
 from hf_backend.encoding.items import EncoderItem
 from hf_backend.errors import HFBackendError, UnsupportedModelError
@@ -46,6 +49,17 @@ def refused_by_model(model: Any, modality: str) -> Iterator[None]:
         ) from error
 
 
+class TokenLookup(Protocol):
+    """What token ids stand for without an item."""
+
+    def embeddings(self, ids: torch.Tensor, /) -> torch.Tensor:
+        """[tokens, hidden size]."""
+
+    @property
+    def per_token(self) -> "Mapping[str, Callable[[torch.Tensor], torch.Tensor]]":
+        """Argument of the text model to a function to [tokens, ...]."""
+
+
 class Encoder:
     """Runs the encoder of one modality."""
 
@@ -55,13 +69,19 @@ class Encoder:
         modality: Modality,
         profile: ModalityProfile,
         probes: Sequence[EncoderItem],
+        lookup: TokenLookup,
         device: torch.device,
     ) -> None:
         self._model = model
         self._modality = modality
         self._profile = profile
+        self._lookup = lookup
         self._features = FeaturesMethod.of(model, modality)
-        self._forward = CapturedForward.of(model, modality)
+        self._forward = CapturedForward.of(model)
+        self._extras: Extras | None = None
+        self.reference: Captured | None = None
+        """What the text model is given for the first probe item alone, and for whom levels were found."""
+        self.reference_is_embed = torch.zeros(0, dtype=torch.bool)
         if self._features is None and self._forward is None:
             raise UnsupportedModelError(
                 type(model).__name__,
@@ -74,12 +94,24 @@ class Encoder:
         self.joinable = profile.joinable and self._joins(probes, device)
         """Whether items may share a call: the processor joins them, and the tower keeps them apart (C9)."""
 
+    @property
+    def levels(self) -> tuple[Path, ...]:
+        """Where the levels behind each embedding are among the text model's arguments."""
+        return self._extras.levels if self._extras is not None else ()
+
     def __call__(self, items: Sequence[EncoderItem], device: torch.device) -> torch.Tensor:
-        """Embeddings of one bucket's items, [rows, hidden size]."""
+        """Embeddings of one bucket's items, [rows, hidden size * (1 + levels)]."""
         fields = join([item.fields for item in items], self._profile.layouts)
         if self._features is not None:
             return self._features(fields, device)
-        return self._run_forward(fields, items, device)
+        captured, is_embed = self._run_forward(fields, items, device)
+        return (self._extras or Extras()).rows(captured, is_embed)
+
+    def groups(self, probes: Sequence[EncoderItem], device: torch.device) -> list[Callable[[], torch.Tensor]]:
+        """Calls for groups of probe items that differ in all that may vary: one, several of a size, another size."""
+        first, second = probes
+        groups = [[first], [first] * 2, [second], [second] * 3] if self.joinable else [[first], [second]]
+        return [functools.partial(self, group, device) for group in groups]
 
     def _hold_to_forward(self, item: EncoderItem, device: torch.device) -> None:
         """Keep the features method only if the forward agrees with it on `item`."""
@@ -87,16 +119,23 @@ class Encoder:
             return
         fields = dict(item.fields)
         try:
-            expected = self._run_forward(fields, [item], device)
-        except UnsupportedModelError:
-            raise
+            captured, is_embed = self._run_forward(fields, [item], device)
         except Exception as error:
             if self._features is None:
                 raise
             # Whatever stands in the way of a reference, there is none then.
             self._say("relies on the features method unchecked, because the forward raised", error)
             return
+        expansion = item.expansion.to(device)
+        self._check_extras(captured, expansion, is_embed)
+        self._check_other_tokens(captured.embeddings, expansion, is_embed)
         if self._features is None:
+            return
+        if self.levels:
+            self._say(
+                "runs through the model's own forward, because its text model takes", f"{len(self.levels)} levels"
+            )
+            self._features = None
             return
         try:
             found = self._features(fields, device)
@@ -104,10 +143,54 @@ class Encoder:
             self._say("runs through the model's own forward, because the features method raised", error)
             self._features = None
             return
-        if not _equal(found, expected):
+        expected = captured.embeddings[is_embed]
+        if not equal(found, expected):
             shapes = f"{tuple(found.shape)} where the forward has {tuple(expected.shape)}"
             self._say("runs through the model's own forward, because the features method gave", shapes)
             self._features = None
+
+    def _check_extras(self, captured: Captured, expansion: torch.Tensor, is_embed: torch.Tensor) -> None:
+        """Everything the text model is given has to be known: levels alike for every probe, the rest by the ids."""
+        name = type(self._model).__name__
+        extras = classify(captured, is_embed, name)
+        if self._extras is None:
+            self._extras, self.reference, self.reference_is_embed = extras, captured, is_embed
+        for argument in extras.per_token:
+            made = self._lookup.per_token.get(argument)
+            if made is None or not equal(made(expansion), captured.extras[argument][0]):
+                raise UnsupportedModelError(
+                    name,
+                    found=f"that `{argument}` of its text model doesn't follow from an item's token ids alone",
+                    expected="the same as for the ids without the item",
+                    do=self._instead(),
+                )
+        if extras != self._extras:
+            raise UnsupportedModelError(
+                name,
+                found=f"that its text model is given {extras} for one {self._modality.name} and {self._extras} for another",
+                expected="the same arguments",
+                do=self._instead(),
+            )
+
+    def _check_other_tokens(self, embeddings: torch.Tensor, expansion: torch.Tensor, is_embed: torch.Tensor) -> None:
+        """The rest of an expansion has to be what its ids are without an item. Ovis2 overwrites the tokens around a picture,
+        but its config says which."""
+        looked_up = self._lookup.embeddings(expansion)
+        changed = ((embeddings - looked_up).abs().amax(-1) > 1e-3 * looked_up.abs().max()) & ~is_embed
+        if bool(changed.any()):
+            raise UnsupportedModelError(
+                type(self._model).__name__,
+                found=f"that its forward overwrites the tokens {sorted(set(expansion[changed].tolist()))} of an expansion too",
+                expected="that it overwrites nothing but the modality's placeholder token, and markers its config names as"
+                f" {' or '.join(self._modality.marker_id_attributes) or 'none are known'}",
+                do=self._instead(),
+            )
+
+    def _instead(self) -> str:
+        return (
+            "Answers would be wrong, so the model isn't served with this modality. Serve it without"
+            f" {self._modality.name} items: --limit-mm-per-prompt '{{\"{self._modality.name}\": 0}}'."
+        )
 
     def _joins(self, probes: Sequence[EncoderItem], device: torch.device) -> bool:
         """Whether an item beside others gives what it gives alone."""
@@ -120,7 +203,7 @@ class Encoder:
         except (ValueError, TypeError, RuntimeError) as error:
             self._say("takes one item a call, because a call with two raised", error)
             return False
-        if not _equal(joined, alone):
+        if not equal(joined, alone):
             self._say("takes one item a call, because a call with two gave", "other embeddings than two calls")
             return False
         return True
@@ -136,14 +219,16 @@ class Encoder:
 
     def _run_forward(
         self, fields: "dict[str, FieldValue]", items: Sequence[EncoderItem], device: torch.device
-    ) -> torch.Tensor:
+    ) -> tuple[Captured, torch.Tensor]:
+        """What the text model is given, and which tokens are embeddings, bool [tokens]."""
         assert self._forward is not None
         expansion = torch.cat([item.expansion for item in items])
-        embed_ids = torch.tensor(sorted(self._profile.embed_ids), device=expansion.device)
-        return self._forward(fields, expansion, torch.isin(expansion, embed_ids), device)
+        is_embed = torch.isin(expansion, torch.tensor(sorted(self._profile.embed_ids), device=expansion.device))
+        captured = self._forward(fields, expansion, is_embed.int() * self._modality.token_type_id, device)
+        return captured, is_embed.to(captured.embeddings.device)
 
 
-def _equal(found: torch.Tensor, expected: torch.Tensor) -> bool:
+def equal(found: torch.Tensor, expected: torch.Tensor) -> bool:
     """Equal shapes, and values but for rounding."""
     if found.shape != expected.shape:
         return False

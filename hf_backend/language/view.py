@@ -5,6 +5,7 @@ text-side bases, sharing the model's state.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -34,9 +35,12 @@ def _view_class(model_class: "type[torch.nn.Module]") -> "Callable[[torch.nn.Mod
 def _share_state(self: torch.nn.Module, multimodal_model: torch.nn.Module) -> None:
     """Take over the state of `multimodal_model`, with the text model where it has one of its own in place of the whole."""
     self.__dict__.update(multimodal_model.__dict__)
-    model = multimodal_model.model
-    for name in ("language_model", "text_model"):
-        if (text_model := getattr(model, name, None)) is not None:
-            # An instance attribute is found before the registered child `model` of the shared state.
-            self.__dict__["model"] = text_model
-            return
+    whole: Any = multimodal_model.model
+    text_model = whole.get_decoder()
+    name = next((name for name, module in whole.named_modules() if module is text_model), "")
+    if name:
+        # An instance attribute is found before the registered child `model` of the shared state.
+        self.__dict__["model"] = text_model
+        # By these Eagle3 finds the layers whose hidden states it takes; they are told from `model`.
+        names = self.__dict__["_layer_names"]
+        self.__dict__["_layer_names"] = {index: layer.removeprefix(f"{name}.") for index, layer in names.items()}

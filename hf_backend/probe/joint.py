@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from hf_backend.records import FieldValue
 
 
+PICTURE_DIMS = 4
+"""Dimensions of a field that holds whole pictures: row, channel, height, width. Another one is for tiles, of which Perception LM
+gives one to some pictures and several to others, both padded to one number in a joint call."""
+
+
 def joint_split(first: Item, second: Item, layouts: Mapping[str, FieldLayout]) -> JointSplit | None:
     """The split that fits two items of different sizes, or None where none is certain.
 
@@ -51,7 +56,8 @@ def joint_split(first: Item, second: Item, layouts: Mapping[str, FieldLayout]) -
         for name, grid in counted_by.items()
     ):
         return JointSplit(counted_by, num_embeds=None)
-    return JointSplit(counted_by, num_embeds.pop()) if len(num_embeds) == 1 else None
+    tiled = any(torch.as_tensor(value).ndim > PICTURE_DIMS for value in first.fields.values())
+    return JointSplit(counted_by, num_embeds.pop()) if len(num_embeds) == 1 and not tiled else None
 
 
 def split_fields(

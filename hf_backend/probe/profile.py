@@ -283,9 +283,11 @@ def _declared_ids(info: "BaseProcessingInfo", modality: Modality) -> list[tuple[
 
 
 def _find_embed_ids(info: "BaseProcessingInfo", modality: Modality, expansion: Sequence[int]) -> frozenset[int]:
-    """The first declared placeholder id that the expansion holds. Never the most repeated id: a tile of one embedding
-    between two separators has more separators."""
+    """The first declared placeholder id that the expansion holds, and the markers' ids. Never the most repeated id: a tile
+    of one embedding between two separators has more separators."""
+    config = info.get_hf_config()
+    markers = [token_id for name in modality.marker_id_attributes for token_id in getattr(config, name, None) or ()]
     for _, token_id in _declared_ids(info, modality):
         if token_id in expansion:
-            return frozenset({token_id})
+            return frozenset({token_id, *markers})
     raise AssertionError("_find_placeholder accepts no expansion without one")

@@ -11,9 +11,11 @@ override takes both; the older name can go when 0.30 is no longer supported.
 from vllm.inputs import MultiModalDataBuiltins, MultiModalDataDict, MultiModalInput
 from vllm.logger import init_logger
 from vllm.model_executor.layers.linear import LinearBase
+from vllm.model_executor.layers.vocab_parallel_embedding import VocabParallelEmbedding
 from vllm.model_executor.models import transformers as intree
 from vllm.model_executor.models.interfaces import MultiModalEmbeddings
 from vllm.model_executor.models.transformers.multimodal import MultiModalMixin
+from vllm.model_executor.models.utils import PPMissingLayer
 from vllm.multimodal import MULTIMODAL_REGISTRY
 from vllm.multimodal.inputs import MultiModalFeatureSpec, MultiModalFieldConfig, MultiModalKwargsItems
 from vllm.multimodal.parse import MultiModalDataItems, MultiModalDataParser
@@ -46,6 +48,7 @@ __all__ = [
     "MultiModalInput",
     "MultiModalKwargsItems",
     "MultiModalMixin",
+    "PPMissingLayer",
     "PlaceholderFeaturesInfo",
     "ProcessorInputs",
     "PromptReplacement",
@@ -53,6 +56,7 @@ __all__ = [
     "PromptUpdateDetails",
     "ResolvedPromptUpdate",
     "TimingContext",
+    "VocabParallelEmbedding",
     "current_platform",
     "init_logger",
     "intree",

@@ -76,12 +76,14 @@ def output_embeddings_name(skeleton: Any) -> str | None:
 
     transformers' own accessor finds most; the Omni models, whose head belongs to a model inside, are searched.
     """
-    head = None
-    with contextlib.suppress(AttributeError, NotImplementedError):
-        head = skeleton.get_output_embeddings()
-    for name, module in skeleton.named_modules():
-        if name and module is head:
-            return str(name)
+    for path, module in skeleton.named_modules():
+        if isinstance(module, transformers.PreTrainedModel):
+            head = None
+            with contextlib.suppress(AttributeError, NotImplementedError):
+                head = module.get_output_embeddings()
+            names = (name for name, child in module.named_modules() if name and child is head)
+            if (name := next(names, None)) is not None:
+                return f"{path}.{name}" if path else str(name)
     return None
 
 

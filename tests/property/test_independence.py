@@ -19,6 +19,8 @@ from hf_backend.errors import RequestError
 from hf_backend.probe import calls
 from hf_backend.probe.samples import picture
 
+pytestmark = pytest.mark.processing
+
 SIZES = [(64, 64), (112, 84), (50, 90), (224, 392), (300, 40), (33, 33)]
 PICTURES = [picture(*size, seed=number) for number, size in enumerate(SIZES)]
 TEXTS = ["", " ", "\n", "look at ", ", then\n\n", "<b>"]

@@ -13,6 +13,8 @@ from hf_backend.errors import RequestError
 from hf_backend.probe import calls
 from hf_backend.probe.samples import clip, metadata, video
 
+pytestmark = pytest.mark.processing
+
 FAMILIES = [(family, modality) for modality in ("video", "audio") for family in RIGHT[modality]]
 
 

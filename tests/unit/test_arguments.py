@@ -1,10 +1,13 @@
 """From items to an HF processor's arguments: metadata reaches it, and nothing is sampled twice."""
 
 import numpy as np
+import pytest
 
 from hf_backend.modalities import AUDIO, IMAGE, VIDEO
 from hf_backend.probe.arguments import arguments
 from hf_backend.probe.samples import metadata
+
+pytestmark = pytest.mark.processing
 
 FRAMES = np.zeros((2, 4, 4, 3), dtype=np.uint8)
 

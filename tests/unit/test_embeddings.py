@@ -7,6 +7,8 @@ from hf_backend.errors import RequestError
 from hf_backend.processing.embeddings import item_of_embeddings
 from hf_backend.records import EMBEDS, ModalityProfile
 
+pytestmark = pytest.mark.processing
+
 PROFILE = ModalityProfile(
     modality="image",
     placeholder="<image>",

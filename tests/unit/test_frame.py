@@ -7,6 +7,8 @@ import pytest
 
 from hf_backend.probe.frame import frame
 
+pytestmark = pytest.mark.processing
+
 START, EMBED, END = 90, 91, 92
 WORDS = {1: "\n\n", 2: "00", 3: ":", 4: " seconds"}
 

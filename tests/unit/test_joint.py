@@ -9,6 +9,8 @@ from hf_backend.probe.joint import joint_split, split_fields
 from hf_backend.processing.new_items import is_same
 from hf_backend.records import Expansion, FieldLayout, Item, Joining, JointSplit
 
+pytestmark = pytest.mark.processing
+
 ROWS = FieldLayout(Joining.CONCATENATED, 0, exact=True)
 
 
@@ -42,6 +44,8 @@ def test_one_row_each_and_one_number_of_embeddings() -> None:
     assert joint_split(*same, {"pixels": ROWS}) == JointSplit({"pixels": None}, num_embeds=4)
     other = item(7, pixels=torch.randn(1, 3, 8, 8))
     assert joint_split(same[0], other, {"pixels": ROWS}) is None
+    tiled = item(4, pixels=torch.randn(1, 1, 3, 8, 8))
+    assert joint_split(tiled, tiled, {"pixels": ROWS}) is None, "Perception LM: another picture may have more tiles"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from hf_backend.probe.layout import layout_of
 from hf_backend.records import FieldLayout, Joining
 
+pytestmark = pytest.mark.processing
+
 CONCATENATED, CONSTANT = Joining.CONCATENATED, Joining.CONSTANT
 
 

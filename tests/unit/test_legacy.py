@@ -5,6 +5,8 @@ import pytest
 from hf_backend.placeholders.base import Replacement
 from hf_backend.placeholders.legacy import Legacy
 
+pytestmark = pytest.mark.processing
+
 
 class Letters:
     """A tokenizer whose tokens are characters, with a token before every text and one after it."""

@@ -5,6 +5,8 @@ import pytest
 from hf_backend.placeholders.base import Replacement
 from hf_backend.placeholders.offsets import Offsets
 
+pytestmark = pytest.mark.processing
+
 
 class Letters:
     """A tokenizer whose tokens are characters."""

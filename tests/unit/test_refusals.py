@@ -7,6 +7,8 @@ from PIL import Image
 from hf_backend.errors import RequestError
 from hf_backend.processing.refusals import check_counts, refuse_empty
 
+pytestmark = pytest.mark.processing
+
 IMAGE = 7
 
 

@@ -1,10 +1,13 @@
 """Text at an expansion's edges is tokenized together with the text it touches."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_backend.placeholders.seams import core_span, splice_merging
 from hf_backend.placeholders.splice import find_targets, splice
+
+pytestmark = pytest.mark.processing
 
 PLACEHOLDER, START, SOFT, END = 900, 901, 902, 903
 SPECIAL = {PLACEHOLDER: "I", START: "<", SOFT: "*", END: ">"}

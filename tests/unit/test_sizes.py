@@ -1,5 +1,6 @@
 """The largest item is measured; a processor's own counter is used only where it agrees."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from hf_backend.probe.sizes import (
     largest,
     picture_steps,
 )
+
+pytestmark = pytest.mark.processing
 
 
 def by_area(patch: int, most: int):  # type: ignore[no-untyped-def]

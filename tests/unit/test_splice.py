@@ -1,9 +1,12 @@
 """Expansions take their placeholders' places, and nothing else changes (C4, C6)."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_backend.placeholders.splice import find_targets, occurrences, splice
+
+pytestmark = pytest.mark.processing
 
 IMAGE, AUDIO = [900], [901, 902]
 TEXT = st.lists(st.integers(0, 50), max_size=5)

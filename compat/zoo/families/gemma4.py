@@ -102,6 +102,13 @@ def _per_layer(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     return _config(tokenizer, per_layer=PER_LAYER)
 
 
+def _vision(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    """Sliding layers attend to a picture both ways; its 70 embeddings are more than their window."""
+    config = _plain(tokenizer)
+    config["text_config"]["use_bidirectional_attention"] = "vision"
+    return config
+
+
 def _processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     # 70 embeddings a picture and frame: the smallest that these processors take.
     sizes = {"patch_size": PATCH, "pooling_kernel_size": POOL, "max_soft_tokens": 70}
@@ -129,4 +136,4 @@ def _spec(name: str, config: Any) -> Spec:
     )
 
 
-SPECS = (_spec("gemma4", _plain), _spec("gemma4_per_layer", _per_layer))
+SPECS = (_spec("gemma4", _plain), _spec("gemma4_per_layer", _per_layer), _spec("gemma4_vision", _vision))

@@ -79,5 +79,7 @@ SPECS = (
             assistant="<|im_assistant|>assistant<|im_middle|>",
             assistant_end="<|im_end|>",
         ),
+        # With seeds 0 and 1 the model answers with a picture's own token, which transformers refuses in the next step.
+        seed=2,
     ),
 )

@@ -1,0 +1,53 @@
+"""The attention rule of the model that vLLM serves, measured once a process and model.
+
+Takes vLLM's processing info; gives its `AttentionRule`. One call of the HF processor, and only for models whose class makes
+masks of its own.
+"""
+
+import functools
+from typing import TYPE_CHECKING
+
+import torch
+import transformers
+
+from hf_backend import modalities
+from hf_backend.attention.rule import AttentionRule, measure_rule
+from hf_backend.probe.alone import process
+from hf_backend.probe.parts import sampling_rate
+from hf_backend.probe.profile import STRATEGIES
+from hf_backend.probe.samples import samples
+from hf_backend.processing.info import ProcessingInfo
+from hf_backend.upstream import MULTIMODAL_REGISTRY
+
+if TYPE_CHECKING:
+    from vllm.config import ModelConfig
+
+VISION = ("image", "video")
+"""Modalities that vLLM reports spans of."""
+
+
+def rule_of(model_config: "ModelConfig") -> AttentionRule | None:
+    """The rule of the model of `model_config`, None where attention is plain causal. Raises `UnsupportedModelError`."""
+    info = MULTIMODAL_REGISTRY.get_processing_info(model_config)
+    assert isinstance(info, ProcessingInfo)
+    return _rule_of(info)
+
+
+@functools.lru_cache(maxsize=8)
+def _rule_of(info: ProcessingInfo) -> AttentionRule | None:
+    config = info.get_hf_config()
+    # A class of the checkpoint's own code isn't among these; none is known that makes masks of its own.
+    names = getattr(config, "architectures", None) or ()
+    classes = [found for name in names if (found := getattr(transformers, name, None)) is not None]
+    if not classes or not hasattr(classes[0], "create_masks_for_generate"):
+        return None
+    for name in VISION:
+        if (profile := info.profile.modalities.get(name)) is None:
+            continue
+        pair = samples(name, sampling_rate(info.get_hf_processor()))[: 2 if profile.joinable else 1]
+        text = "some text " + " and ".join([profile.placeholder] * len(pair)) + "\nlast."
+        seen = process(info, modalities.get(name), STRATEGIES[profile.strategy], text, pair, {})
+        is_embed = torch.isin(torch.tensor(seen.ids), torch.tensor(sorted(profile.embed_ids)))
+        if (rule := measure_rule(classes[0], config, seen.output, is_embed)) is not None:
+            return rule
+    return None
