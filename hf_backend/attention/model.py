@@ -4,7 +4,6 @@ Takes vLLM's processing info; gives its `AttentionRule`. One call of the HF proc
 masks of its own.
 """
 
-import functools
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,7 +13,7 @@ from hf_backend import modalities
 from hf_backend.attention.rule import AttentionRule, measure_rule
 from hf_backend.probe.alone import process
 from hf_backend.probe.parts import sampling_rate
-from hf_backend.probe.profile import STRATEGIES
+from hf_backend.probe.profile import STRATEGIES, profile_key
 from hf_backend.probe.samples import samples
 from hf_backend.processing.info import ProcessingInfo
 from hf_backend.upstream import MULTIMODAL_REGISTRY
@@ -26,15 +25,21 @@ VISION = ("image", "video")
 """Modalities that vLLM reports spans of."""
 
 
+_rules: dict[str, AttentionRule | None] = {}
+"""By what they depend on: vLLM makes a new info each time it is asked for one."""
+
+
 def rule_of(model_config: "ModelConfig") -> AttentionRule | None:
     """The rule of the model of `model_config`, None where attention is plain causal. Raises `UnsupportedModelError`."""
     info = MULTIMODAL_REGISTRY.get_processing_info(model_config)
     assert isinstance(info, ProcessingInfo)
-    return _rule_of(info)
+    key = profile_key(info)
+    if key not in _rules:
+        _rules[key] = _measure(info)
+    return _rules[key]
 
 
-@functools.lru_cache(maxsize=8)
-def _rule_of(info: ProcessingInfo) -> AttentionRule | None:
+def _measure(info: ProcessingInfo) -> AttentionRule | None:
     config = info.get_hf_config()
     # A class of the checkpoint's own code isn't among these; none is known that makes masks of its own.
     names = getattr(config, "architectures", None) or ()

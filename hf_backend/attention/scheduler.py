@@ -5,11 +5,12 @@ under load, when other requests have taken most of a step, it is cut. The rows o
 part of it has to wait for a step that has room.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 from hf_backend.attention.model import rule_of
-from hf_backend.attention.rule import Scope, Span
+from hf_backend.attention.rule import AttentionRule, Scope, Span
 from hf_backend.upstream.scheduler import AsyncScheduler, Scheduler
 
 
@@ -28,10 +29,15 @@ class _KeepsSpans:
 
     vllm_config: Any
 
+    @functools.cached_property
+    def _rule(self) -> AttentionRule | None:
+        """Read once: vLLM schedules thousands of times."""
+        return rule_of(self.vllm_config.model_config)
+
     def _try_schedule_encoder_inputs(
         self, request: Any, num_computed_tokens: int, num_new_tokens: int, *args: Any, **kwargs: Any
     ) -> Any:
-        rule = rule_of(self.vllm_config.model_config)
+        rule = self._rule
         features = [feature for feature in request.mm_features if feature.modality != "audio"]
         if rule is not None and features:
             if rule.scope is Scope.PROMPT:

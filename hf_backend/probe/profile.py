@@ -51,13 +51,18 @@ def profile_of(info: "BaseProcessingInfo") -> ProcessorProfile:
     vLLM makes many infos and several tokenizers for a model, and with each tokenizer another HF processor; what they do is
     decided by the checkpoint and the options.
     """
-    config = info.ctx.model_config
-    options = sorted(info.ctx.get_merged_mm_kwargs({}).items())
-    key = repr((config.model, config.revision, config.tokenizer, config.dtype, options))
+    key = profile_key(info)
     with _lock:
         if key not in _profiles:
             _profiles[key] = measure(info)
         return _profiles[key]
+
+
+def profile_key(info: "BaseProcessingInfo") -> str:
+    """What the measurements of a processor depend on: infos with the same key share them."""
+    config = info.ctx.model_config
+    options = sorted(info.ctx.get_merged_mm_kwargs({}).items())
+    return repr((config.model, config.revision, config.tokenizer, config.dtype, options))
 
 
 def measure(info: "BaseProcessingInfo") -> ProcessorProfile:
