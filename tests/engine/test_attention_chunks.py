@@ -44,7 +44,7 @@ def test_c12_chunked_prefill_never_cuts_a_span(family: str, budget: int) -> None
     """A step has room for a part of most prompts only; six requests share the steps."""
     code = CHILD.format(family=family, budget=budget)
     # In the child itself: code given by -c can't be imported anew by an engine process.
-    environment = {**os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
+    environment = {**os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_CPU_KVCACHE_SPACE": "1"}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
