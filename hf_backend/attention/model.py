@@ -4,7 +4,7 @@ Takes vLLM's processing info; gives its `AttentionRule`. One call of the HF proc
 masks of its own.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 import transformers
@@ -44,7 +44,12 @@ def _measure(info: ProcessingInfo) -> AttentionRule | None:
     # A class of the checkpoint's own code isn't among these; none is known that makes masks of its own.
     names = getattr(config, "architectures", None) or ()
     classes = [found for name in names if (found := getattr(transformers, name, None)) is not None]
-    if not classes or not hasattr(classes[0], "create_masks_for_generate"):
+    # A class for pooling (Gemma3Model, Gemma3ForSequenceClassification) makes its masks inside its forward, the same as the
+    # class that generates from the same config, which also tells what they are.
+    mapping: Any = transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
+    candidates = [*classes, mapping.get(type(config), None)]
+    model_class = next((each for each in candidates if hasattr(each, "create_masks_for_generate")), None)
+    if not classes or model_class is None:
         return None
     for name in VISION:
         if (profile := info.profile.modalities.get(name)) is None:
@@ -53,6 +58,6 @@ def _measure(info: ProcessingInfo) -> AttentionRule | None:
         text = "some text " + " and ".join([profile.placeholder] * len(pair)) + "\nlast."
         seen = process(info, modalities.get(name), STRATEGIES[profile.strategy], text, pair, {})
         is_embed = torch.isin(torch.tensor(seen.ids), torch.tensor(sorted(profile.embed_ids)))
-        if (rule := measure_rule(classes[0], config, seen.output, is_embed)) is not None:
+        if (rule := measure_rule(model_class, config, seen.output, is_embed)) is not None:
             return rule
     return None

@@ -69,6 +69,9 @@ class Reader:
 
     def _one(self, name: str, tensor: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
         known = self._names.known(name)
+        if known is None and name in self._places.own:
+            yield name, tensor
+            return
         if known is None:
             if not self._names.may_be_left_out(name):
                 served = self._places.served(name) or name

@@ -122,6 +122,9 @@ class ServedNames:
     """Path in the skeleton of the module that gives logits."""
     tops: frozenset[str]
     """vLLM's own modules beside the HF model, as `lm_head` and `classifier`."""
+    own: frozenset[str]
+    """vLLM's own weights beside the HF model: `score.weight` of its adapter for classification has no place in the skeleton,
+    which generates text."""
 
     @classmethod
     def of(cls, skeleton: Any, head: str | None, served: Any) -> "ServedNames":
@@ -130,7 +133,8 @@ class ServedNames:
         paths = (str(path) for path, module in skeleton.named_modules() if type(module).__name__ == wanted)
         inside = next(paths, skeleton.base_model_prefix if hasattr(skeleton, skeleton.base_model_prefix) else "")
         tops = frozenset(name for name, _ in served.named_children()) - {"model"}
-        return cls(inside, head, tops)
+        own = frozenset(name for name, _ in served.named_parameters() if not name.startswith("model."))
+        return cls(inside, head, tops, own)
 
     def served(self, name: str) -> str | None:
         """vLLM's name of the skeleton's weight `name`; None where vLLM's model has no part of it (an Omni's talker)."""

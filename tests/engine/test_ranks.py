@@ -1,7 +1,7 @@
-"""Two ranks on this machine give what one gives: tensor parallel, by vLLM's own executor.
+"""Two ranks on this machine give what one gives: tensor and pipeline parallel, by vLLM's own executor.
 
-Pipeline ranks can't be shown on a CPU: vLLM's runner makes the tensors that a later rank receives in its dummy run, which it
-leaves out there (`intermediate_tensors`, vLLM 0.32, in-tree classes too).
+Pipeline ranks are compiled: vLLM's runner makes the tensors that a later rank receives in its dummy run, which on a CPU it
+leaves out in eager mode (`intermediate_tensors`, vLLM 0.32, in-tree classes too).
 """
 
 import json
@@ -26,10 +26,10 @@ ENGINE = """
 
     if __name__ == "__main__":
         plugin.register()
-        model, placeholder, ranks = sys.argv[1:]
+        model, placeholder, way, ranks = sys.argv[1:]
         llm = LLM(
-            model, model_impl="transformers", dtype="float32", max_model_len=1024, max_num_seqs=4, enforce_eager=True,
-            limit_mm_per_prompt={"image": 2}, tensor_parallel_size=int(ranks),
+            model, model_impl="transformers", dtype="float32", max_model_len=1024, max_num_seqs=4,
+            limit_mm_per_prompt={"image": 2}, enforce_eager=way == "tensor", **{f"{way}_parallel_size": int(ranks)},
         )
         prompts = [
             {"prompt": f"{placeholder} what is it?", "multi_modal_data": {"image": [picture(112, 84, seed=1)]}},
@@ -48,7 +48,8 @@ ENGINE = """
 Answer = tuple[list[int], list[float]]
 
 
-def ask(directory: Path, family: str, ranks: int) -> list[Answer]:
+def run(directory: Path, family: str, way: str, ranks: int) -> "subprocess.CompletedProcess[str]":
+    """An engine of `ranks` ranks, `way` "tensor" or "pipeline" parallel, asked in a process of its own."""
     script = directory / "engine.py"
     script.write_text(textwrap.dedent(ENGINE))
     environment = {
@@ -59,20 +60,54 @@ def ask(directory: Path, family: str, ranks: int) -> list[Answer]:
         # A core a rank: vLLM binds ranks to memory nodes by itself, and this machine may have one.
         "VLLM_CPU_OMP_THREADS_BIND": "|".join(map(str, sorted(os.sched_getaffinity(0))[:ranks])),
     }
-    command = [sys.executable, str(script), str(checkpoint(family)), spec(family).placeholders["image"], str(ranks)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400, check=False)
+    command = [
+        sys.executable,
+        str(script),
+        str(checkpoint(family)),
+        spec(family).placeholders["image"],
+        way,
+        str(ranks),
+    ]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400, check=False)
+
+
+def ask(directory: Path, family: str, way: str, ranks: int) -> list[Answer]:
+    done = run(directory, family, way, ranks)
     line = next((line for line in done.stdout.splitlines() if line.startswith("ANSWERS ")), None)
     assert line is not None, done.stdout[-2000:] + done.stderr[-4000:]
     answers: list[Answer] = json.loads(line.removeprefix("ANSWERS "))
     return answers
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two ranks need two cores")
-@pytest.mark.parametrize("family", ["qwen2_vl", "qwen3_vl", "gemma3"])
-def test_two_tensor_parallel_ranks_answer_as_one(family: str, tmp_path: Path) -> None:
-    """M-RoPE; features of several levels; attention both ways."""
+def hold_to_one_rank(directory: Path, family: str, way: str) -> None:
     for (tokens, logprobs), (expected, expected_logprobs) in zip(
-        ask(tmp_path, family, 2), ask(tmp_path, family, 1), strict=True
+        ask(directory, family, way, 2), ask(directory, family, way, 1), strict=True
     ):
         assert tokens == expected
         assert max(abs(a - b) for a, b in zip(logprobs, expected_logprobs, strict=True)) < 1e-3
+
+
+two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two ranks need two cores")
+
+
+@two_cores
+@pytest.mark.parametrize("family", ["qwen2_vl", "qwen3_vl", "gemma3"])
+def test_two_tensor_parallel_ranks_answer_as_one(family: str, tmp_path: Path) -> None:
+    """M-RoPE; features of several levels; attention both ways."""
+    hold_to_one_rank(tmp_path, family, "tensor")
+
+
+@two_cores
+@pytest.mark.parametrize("family", ["qwen2_vl", "llava"])
+def test_two_pipeline_ranks_answer_as_one(family: str, tmp_path: Path) -> None:
+    """A later rank has no embeddings to measure anything by; positions with sections, and without."""
+    hold_to_one_rank(tmp_path, family, "pipeline")
+
+
+@two_cores
+def test_inputs_for_each_layer_are_refused_on_pipeline_ranks(tmp_path: Path) -> None:
+    """Gemma 3n's later layers take inputs that only the first rank can make: refused at start with what to do (C11)."""
+    done = run(tmp_path, "gemma3n", "pipeline", 2)
+    assert done.returncode != 0
+    assert "found per_layer_inputs, which its layers on all 2 pipeline ranks take" in done.stdout + done.stderr
+    assert "ANSWERS" not in done.stdout
