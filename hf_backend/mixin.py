@@ -75,14 +75,14 @@ class GenericMultiModalMixin(ItemAttentionMixin):
 
     def embed_multimodal(self, **kwargs: object) -> MultiModalEmbeddings:
         """One tensor [embedding count, hidden size * (1 + levels)] an item, in request order."""
+        device = next(self.model.parameters()).device
         if not self.pp_group.is_first_rank:
             # vLLM profiles encoders on every rank of a pipeline and then asks the first only, which alone has embeddings.
-            width = self.model_config.hf_text_config.hidden_size
-            counts = [
-                item.num_embeds for items in take_apart(kwargs, self._profile.modalities).values() for item in items
+            width, dtype = self.model_config.hf_text_config.hidden_size, self.model_config.dtype
+            groups = take_apart(kwargs, self._profile.modalities).values()
+            return [
+                torch.zeros(item.num_embeds, width, dtype=dtype, device=device) for items in groups for item in items
             ]
-            return [torch.zeros(count, width, dtype=self.model_config.dtype) for count in counts]
-        device = next(self.model.parameters()).device
         if not self._encoders:
             self._measure(device)
         embeddings: list[torch.Tensor] = []

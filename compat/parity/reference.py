@@ -20,6 +20,7 @@ from compat.parity.media import REFUSED
 from compat.zoo import Spec, checkpoint, spec
 from compat.zoo.untyped import transformers
 from hf_backend.check.compare import Answer
+from hf_backend.check.reference import greedy
 
 NUM_TOKENS = 14
 """Length of an answer; the same for the engine."""
@@ -67,20 +68,7 @@ def ask(family: str, requests: Iterable[Request]) -> dict[Request, Answer | Refu
                 raise
             answers[request] = Refusal(str(error))
             continue
-        with torch.no_grad():
-            output = model.generate(
-                **inputs,
-                max_new_tokens=NUM_TOKENS,
-                do_sample=False,
-                return_dict_in_generate=True,
-                output_logits=True,
-            )
-        prompt_length = inputs["input_ids"].shape[1]
-        answers[request] = Answer(
-            prompt_ids=tuple(inputs["input_ids"][0].tolist()),
-            tokens=tuple(output.sequences[0, prompt_length:].tolist()),
-            logprobs=torch.stack([logits[0] for logits in output.logits]).float().log_softmax(-1).numpy(),
-        )
+        answers[request] = greedy(model, inputs, max_new_tokens=NUM_TOKENS)
     return answers
 
 

@@ -81,6 +81,20 @@ def prepare(processor: Any, request: Request, rate: float, nested: Sequence[str]
     return output.to(torch.float32)
 
 
+def greedy(model: Any, inputs: Mapping[str, Any], **options: Any) -> Answer:
+    """The answer of `generate` to one prompt: `inputs` as the processor gives them, with a batch dimension of one."""
+    import torch
+
+    with torch.no_grad():
+        output = model.generate(**inputs, do_sample=False, return_dict_in_generate=True, output_logits=True, **options)
+    length = inputs["input_ids"].shape[1]
+    return Answer(
+        prompt_ids=tuple(inputs["input_ids"][0].tolist()),
+        tokens=tuple(output.sequences[0, length:].tolist()),
+        logprobs=torch.stack([logits[0] for logits in output.logits]).float().log_softmax(-1).numpy(),
+    )
+
+
 def generate(
     folder: Path, inputs: Mapping[str, Any], *, trust_remote_code: bool
 ) -> tuple[dict[str, Answer], dict[str, str]]:
@@ -98,24 +112,9 @@ def generate(
     failed: dict[str, str] = {}
     for name, each in inputs.items():
         try:
-            with torch.no_grad():
-                output = model.generate(
-                    **each,
-                    max_new_tokens=NUM_TOKENS,
-                    min_new_tokens=NUM_TOKENS,
-                    do_sample=False,
-                    return_dict_in_generate=True,
-                    output_logits=True,
-                )
+            found[name] = greedy(model, each, max_new_tokens=NUM_TOKENS, min_new_tokens=NUM_TOKENS)
         except Exception as error:  # noqa: BLE001 - whatever keeps transformers from answering, there is no answer
             failed[name] = f"{type(error).__name__}: {error}"
-            continue
-        length = each["input_ids"].shape[1]
-        found[name] = Answer(
-            prompt_ids=tuple(each["input_ids"][0].tolist()),
-            tokens=tuple(output.sequences[0, length:].tolist()),
-            logprobs=torch.stack([logits[0] for logits in output.logits]).float().log_softmax(-1).numpy(),
-        )
     return found, failed
 
 

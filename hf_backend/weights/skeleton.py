@@ -78,9 +78,7 @@ def output_embeddings_name(skeleton: Any) -> str | None:
     """
     for path, module in skeleton.named_modules():
         if isinstance(module, transformers.PreTrainedModel):
-            head = None
-            with contextlib.suppress(AttributeError, NotImplementedError):
-                head = module.get_output_embeddings()
+            head = module.get_output_embeddings()
             names = (name for name, child in module.named_modules() if name and child is head)
             if (name := next(names, None)) is not None:
                 return f"{path}.{name}" if path else str(name)

@@ -1,23 +1,21 @@
 """Spans stay whole where prefill is chunked, in batches of decode and prefill rows (C12)."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from children import run
 
 pytestmark = [pytest.mark.engine, pytest.mark.language, pytest.mark.timeout(300)]
 
-ROOT = Path(__file__).parents[2]
+ENGINE = """
+import sys
 
-CHILD = """
 from compat.parity.cases import cases
 from compat.parity.reference import reference
 from compat.zoo import spec
 
 if __name__ == "__main__":
-    family, budget = "{family}", {budget}
+    family, budget = sys.argv[1], int(sys.argv[2])
     asked = [case for case in cases(spec(family)) if case.name in ("several_sizes", "together")]
     expected = reference(family, asked)  # Before vLLM is imported.
     from compat.parity.engine import run
@@ -40,11 +38,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(("family", "budget"), [("gemma3", 32)])
-def test_c12_chunked_prefill_never_cuts_a_span(family: str, budget: int) -> None:
+def test_c12_chunked_prefill_never_cuts_a_span(family: str, budget: int, tmp_path: Path) -> None:
     """A step has room for a part of most prompts only; six requests share the steps."""
-    code = CHILD.format(family=family, budget=budget)
-    # In the child itself: code given by -c can't be imported anew by an engine process.
-    environment = {**os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_CPU_KVCACHE_SPACE": "1"}
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    done = run(tmp_path, ENGINE, family, budget)
     assert done.returncode == 0, done.stderr[-2000:]

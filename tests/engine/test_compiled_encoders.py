@@ -1,14 +1,9 @@
 """C10: a compiled encoder gives what it gives eagerly, and twelve sizes of which it saw none compile nothing."""
 
-import json
-import os
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
-from typing import Any
 
 import pytest
+from children import found
 
 from compat.zoo.store import checkpoint
 
@@ -71,26 +66,8 @@ TOWERS = [
 def test_c10_compiled_equals_eager_and_new_sizes_compile_nothing(
     family: str, modality: str, kinds: set[str], tmp_path: Path
 ) -> None:
-    found = _run(tmp_path, family, modality)
-    assert set(found["kinds"]) == kinds
-    assert found["graphs"] <= 2 * len(kinds), "one graph for one item and one for several, whatever their sizes"
-    assert len(found["differences"]) == 12
-    assert max(found["differences"]) < 1e-4
-
-
-def _run(directory: Path, family: str, modality: str) -> dict[str, Any]:
-    script = directory / "engine.py"
-    script.write_text(textwrap.dedent(ENGINE))
-    environment = {
-        **os.environ,
-        "HF_HUB_OFFLINE": "1",
-        "VLLM_CPU_KVCACHE_SPACE": "1",
-        "VLLM_NO_USAGE_STATS": "1",
-        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    }
-    command = [sys.executable, str(script), str(checkpoint(family)), modality]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500, check=False)
-    line = next((line for line in done.stdout.splitlines() if line.startswith("FOUND ")), None)
-    assert line is not None, done.stdout[-2000:] + done.stderr[-4000:]
-    found: dict[str, Any] = json.loads(line.removeprefix("FOUND "))
-    return found
+    result = found(tmp_path, ENGINE, checkpoint(family), modality)
+    assert set(result["kinds"]) == kinds
+    assert result["graphs"] <= 2 * len(kinds), "one graph for one item and one for several, whatever their sizes"
+    assert len(result["differences"]) == 12
+    assert max(result["differences"]) < 1e-4

@@ -1,14 +1,11 @@
 """The digits model in an engine of our own process tree: every answer is HF's (C12), whatever stands beside a request."""
 
 import json
-import os
 import random
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
 import pytest
+from children import found
 
 pytest.importorskip("sklearn", reason="the demo's pictures come with scikit-learn")
 
@@ -37,7 +34,7 @@ ENGINE = """
         greedy = SamplingParams(temperature=0, max_tokens=reference.MOST_TOKENS)
         outputs = llm.chat(chats, greedy, use_tqdm=False)
         model = llm.apply_model(lambda model: type(model).__module__) if sys.argv[2] == "0" else None
-        print("ANSWERS", json.dumps({"answers": [output.outputs[0].text.strip() for output in outputs], "model": model}))
+        print("FOUND", json.dumps({"answers": [output.outputs[0].text.strip() for output in outputs], "model": model}))
 """
 
 
@@ -50,32 +47,12 @@ def expected() -> list[str]:
 @pytest.mark.parametrize("multiprocessing", ["0", "1"], ids=["one process", "engine in its own process"])
 def test_every_answer_is_that_of_hf_generate(expected: list[str], tmp_path: Path, multiprocessing: str) -> None:
     """In a child process: vLLM decorates HF's classes, and the reference must not see that."""
-    script = tmp_path / "engine.py"
-    script.write_text(textwrap.dedent(ENGINE))
     numbers = [[picture.number for picture in reading.pictures] for reading in READINGS]
-    environment = {
-        **os.environ,
-        "HF_HUB_OFFLINE": "1",
-        "VLLM_CPU_KVCACHE_SPACE": "1",
-        "VLLM_NO_USAGE_STATS": "1",
-        "DO_NOT_TRACK": "1",
-        "OMP_NUM_THREADS": "1",
-        "VLLM_ENABLE_V1_MULTIPROCESSING": multiprocessing,
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])),
-    }
+    environment = {"VLLM_ENABLE_V1_MULTIPROCESSING": multiprocessing, "OMP_NUM_THREADS": "1"}
     if multiprocessing == "0":
         # `apply_model` sends a function to the engine; here the engine is the sender.
         environment["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"
-    child = subprocess.run(
-        [sys.executable, str(script), json.dumps(numbers), multiprocessing],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    lines = [line for line in child.stdout.splitlines() if line.startswith("ANSWERS ")]
-    assert lines, (child.stdout + child.stderr)[-6000:]
-    result = json.loads(lines[-1].removeprefix("ANSWERS "))
+    result = found(tmp_path, ENGINE, json.dumps(numbers), multiprocessing, **environment)
     names = [reading.name for reading in READINGS]
     assert dict(zip(names, result["answers"], strict=True)) == dict(zip(names, expected, strict=True))
     assert reference.num_right(READINGS, result["answers"]) >= 0.95 * len(READINGS)

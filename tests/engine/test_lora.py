@@ -4,15 +4,12 @@ into its weights, and another than without it.
 Never both in one step: vLLM's CPU kernels take "no adapter" (-1) for the last one there (vLLM 0.32, in-tree classes too)."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 import torch
+from children import Answer, found, same
 from safetensors.torch import load_file, save_file
 
 from compat.zoo.registry import spec
@@ -26,10 +23,10 @@ PROJECTIONS = ("q_proj", "v_proj", "down_proj")
 
 ENGINE = """
     import json, sys
+    from children import answers, prompts
     from vllm import LLM, SamplingParams
     from vllm.lora.request import LoRARequest
     from hf_backend import plugin
-    from hf_backend.probe.samples import picture
 
     if __name__ == "__main__":
         plugin.register()
@@ -38,45 +35,22 @@ ENGINE = """
             model, model_impl="transformers", dtype="float32", max_model_len=1024, max_num_seqs=4, enforce_eager=True,
             limit_mm_per_prompt={"image": 2}, enable_lora=bool(adapter), max_lora_rank=8,
         )
-        prompts = [
-            {"prompt": f"{placeholder} what is it?", "multi_modal_data": {"image": [picture(112, 84, seed=1)]}},
-            {"prompt": f"a {placeholder} and {placeholder}", "multi_modal_data": {"image": [picture(50, 90), picture(90, 50)]}},
-            {"prompt": "no picture at all"},
-        ]
         greedy = SamplingParams(temperature=0, max_tokens=8, logprobs=3, ignore_eos=True, detokenize=False)
         request = LoRARequest("adapter", 1, adapter) if adapter else None
         rounds = [[request] * 3, [None] * 3] if adapter else [[None] * 3]
-        answers = []
-        for requests in rounds:
-            outputs = llm.generate(prompts, greedy, use_tqdm=False, lora_request=requests if adapter else None)
-            completions = [output.outputs[0] for output in outputs]
-            answers.append([
-                [list(one.token_ids), [step[token].logprob for token, step in zip(one.token_ids, one.logprobs)]]
-                for one in completions
-            ])
-        print("ANSWERS", json.dumps(answers))
+        asked = prompts(placeholder)
+        found = [
+            answers(llm.generate(asked, greedy, use_tqdm=False, lora_request=requests if adapter else None))
+            for requests in rounds
+        ]
+        print("FOUND", json.dumps(found))
 """
-
-Answer = tuple[list[int], list[float]]
 
 
 def ask(directory: Path, model: Path, adapter: Path | None, family: str) -> list[list[Answer]]:
     """Rounds of answers from an engine in a child process."""
-    script = directory / "engine.py"
-    script.write_text(textwrap.dedent(ENGINE))
-    command = [sys.executable, str(script), str(model), str(adapter or ""), spec(family).placeholders["image"]]
-    environment = {
-        **os.environ,
-        "HF_HUB_OFFLINE": "1",
-        "VLLM_CPU_KVCACHE_SPACE": "1",
-        "VLLM_NO_USAGE_STATS": "1",
-        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    }
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
-    line = next((line for line in done.stdout.splitlines() if line.startswith("ANSWERS ")), None)
-    assert line is not None, done.stdout[-2000:] + done.stderr[-4000:]
-    answers: list[list[Answer]] = json.loads(line.removeprefix("ANSWERS "))
-    return answers
+    rounds: list[list[Answer]] = found(directory, ENGINE, model, adapter or "", spec(family).placeholders["image"])
+    return rounds
 
 
 def make_adapter(directory: Path, base: Path) -> tuple[Path, Path]:
@@ -103,10 +77,6 @@ def make_adapter(directory: Path, base: Path) -> tuple[Path, Path]:
     config = {"peft_type": "LORA", "r": RANK, "lora_alpha": ALPHA, "target_modules": list(PROJECTIONS), "bias": "none"}
     (adapted / "adapter_config.json").write_text(json.dumps(config))
     return adapted, merged
-
-
-def same(one: Answer, other: Answer) -> bool:
-    return one[0] == other[0] and max(abs(a - b) for a, b in zip(one[1], other[1], strict=True)) < 1e-3
 
 
 @pytest.mark.parametrize("family", FAMILIES)

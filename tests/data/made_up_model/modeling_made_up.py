@@ -139,6 +139,7 @@ class MadeUpForConditionalGeneration(MadeUpPreTrainedModel, GenerationMixin):
     def get_decoder(self):
         return self.model.language_model
 
+    # All inputs by name once more: `generate` refuses those that the signature of the class with the head lacks.
     def forward(
         self,
         input_ids=None,
