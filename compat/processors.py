@@ -53,10 +53,14 @@ def model_config_of(family: str) -> Any:
 
 def processor_of(family: str, *, cached: bool) -> FamilyProcessor:
     """A processor of `family` with a new, empty cache, or with none."""
+    return processor_for(model_config_of(family), cached=cached)
+
+
+def processor_for(model_config: Any, *, cached: bool) -> FamilyProcessor:
+    """The same for a model that isn't the zoo's."""
     from vllm.multimodal import MULTIMODAL_REGISTRY
     from vllm.multimodal.cache import MultiModalProcessorOnlyCache
 
-    model_config = model_config_of(family)
     cache = MultiModalProcessorOnlyCache(model_config) if cached else None
     create = MULTIMODAL_REGISTRY.create_processor
     at_creation = "cache" in inspect.signature(create).parameters  # vLLM 0.29 and 0.30

@@ -110,6 +110,18 @@ class PromptEdit:
 
 
 @dataclass(frozen=True, slots=True)
+class WrapRule:
+    """Tokens around an item's embeddings that a processor leaves out of an expansion where the prompt has them already."""
+
+    head: tuple[int, ...]
+    """Ids before the embeddings in every expansion."""
+    tail: tuple[int, ...]
+    """Ids behind them."""
+    left_out: frozenset[tuple[bool, bool]]
+    """Whether the prompt has `head` right before and `tail` right behind the placeholder, wherever both are left out."""
+
+
+@dataclass(frozen=True, slots=True)
 class ModalityProfile:
     """What was measured of a processor for one modality."""
 
@@ -140,6 +152,8 @@ class ModalityProfile:
     """How several new items are processed in one call; None where each has a call of its own."""
     edit: PromptEdit | None
     """What the processor writes into the prompt besides; None for nothing."""
+    wraps: WrapRule | None
+    """What the prompt around a placeholder takes from its expansion; None for nothing."""
     probe_calls: int
     """How many calls of the HF processor the measurement took."""
     probe_seconds: float

@@ -5,6 +5,7 @@ which tokens are text that a tokenizer may merge.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hf_backend.errors import UnsupportedModelError
@@ -32,19 +33,34 @@ def _agreeing(expected: Sequence[int], spliced: Sequence[int]) -> int:
     return next((index for index, (a, b) in pairs if a != b), min(len(expected), len(spliced)))
 
 
-def check_oracle(
-    info: "BaseProcessingInfo",
-    modality: Modality,
-    strategy: Strategy,
-    placeholder: str,
-    target: Sequence[int],
-    order: Sequence[tuple[object, Sequence[int]]],
-) -> tuple[bool, PromptEdit | None]:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How the processor is asked for items of one modality."""
+
+    info: "BaseProcessingInfo"
+    modality: Modality
+    strategy: Strategy
+    placeholder: str
+    """The text that stands for one item."""
+    target: Sequence[int]
+    """Its ids."""
+
+    def ids(self, text: str, items: Sequence[object]) -> list[int]:
+        """What the processor makes of `text` with `items`."""
+        return process(self.info, self.modality, self.strategy, text, items, {}).ids
+
+    def encode(self, text: str, *, special: bool) -> list[int]:
+        """What the tokenizer makes of `text`, with what it puts before every text or without."""
+        return list(self.info.get_tokenizer().encode(text, add_special_tokens=special))
+
+
+def check_oracle(asked: Asked, order: Sequence[tuple[object, Sequence[int]]]) -> tuple[bool, PromptEdit | None]:
     """Whether text at the expansions' edges has to be merged for the oracle to hold, and the edit of the prompt with which
     it does; raises `UnsupportedModelError` if it doesn't hold in any way.
 
     `order` holds items with their expansions. Between the first two is text, the others touch (C6), and newlines follow.
     """
+    info, placeholder, name = asked.info, asked.placeholder, asked.modality.name
     tokenizer: Any = info.get_tokenizer()
     texts = [f"first {placeholder} then" + placeholder * (len(order) - 1) + "\nlast."]
     is_text = is_text_of(tokenizer)
@@ -52,16 +68,16 @@ def check_oracle(
     may_merge = (start, end) != (0, len(order[0][1]))
     if may_merge:
         texts.append(f"a\n{placeholder}\n\nb\n\n" + f"{placeholder}\n" * (len(order) - 1))
-    expansions = {modality.name: [expansion for _, expansion in order]}
-    wanted = [process(info, modality, strategy, text, [item for item, _ in order], {}).ids for text in texts]
+    expansions = {name: [expansion for _, expansion in order]}
+    wanted = [asked.ids(text, [item for item, _ in order]) for text in texts]
     nearest: tuple[list[int], list[int], int] | None = None
     for merge in (False, True)[: 1 + may_merge]:
         holds = True
         for text, expected in zip(texts, wanted, strict=True):
             attempts: list[list[int]] = []
             for special in (True, False):
-                prompt = tokenizer.encode(text, add_special_tokens=special)
-                found = find_targets(prompt, {modality.name: target})
+                prompt = asked.encode(text, special=special)
+                found = find_targets(prompt, {name: asked.target})
                 if len(found) != len(order):
                     continue
                 if merge:
@@ -77,50 +93,41 @@ def check_oracle(
                     nearest = expected, spliced, agreeing
         if holds:
             return merge, None
-    if (edit := _find_edit(info, modality, strategy, placeholder, target, order, is_text)) is not None:
+    if (edit := _find_edit(asked, order, is_text)) is not None:
         return False, edit
     assert nearest is not None
     expected, spliced, first = nearest
     raise UnsupportedModelError(
         type(info.get_hf_processor()).__name__,
         found=f"{len(expected)} ids from the processor and {len(spliced)} from splicing the items' own expansions by"
-        f" {strategy.name}, unequal from position {first}: {expected[first : first + 4]} and {spliced[first : first + 4]}",
+        f" {asked.strategy.name}, unequal from position {first}: {expected[first : first + 4]} and {spliced[first : first + 4]}",
         expected="equal ids",
         do="The processor edits the prompt beyond its placeholders, which this version can't follow.",
     )
 
 
-def _find_edit(
-    info: "BaseProcessingInfo",
-    modality: Modality,
-    strategy: Strategy,
-    placeholder: str,
-    target: Sequence[int],
-    order: Sequence[tuple[object, Sequence[int]]],
-    is_text: IsText,
-) -> PromptEdit | None:
+def _find_edit(asked: Asked, order: Sequence[tuple[object, Sequence[int]]], is_text: IsText) -> PromptEdit | None:
     """The edit that the processor is seen to make in one prompt, if it is the one that explains others too: text before,
     between and behind items, a prompt that ends in newlines, and one that ends with an item."""
+    placeholder, name = asked.placeholder, asked.modality.name
     texts = (
         (f"first {placeholder} then {placeholder * (len(order) - 1)} last.", len(order)),
         (f"{placeholder}answer en\n\n", 1),
         (f"a\n{placeholder}", 1),
     )
-    wanted = [
-        process(info, modality, strategy, text, [item for item, _ in order[:number]], {}).ids for text, number in texts
-    ]
-    tokenizer: Any = info.get_tokenizer()
+    wanted = [asked.ids(text, [item for item, _ in order[:number]]) for text, number in texts]
+    tokenizer: Any = asked.info.get_tokenizer()
     # The processor may leave out what the tokenizer puts before every text (PaliGemma), or keep it (Chameleon).
     for keeps_lead in (False, True):
         edit: PromptEdit | None = None
         for (text, number), expected in zip(texts, wanted, strict=True):
-            prompt = list(tokenizer.encode(text, add_special_tokens=keeps_lead))
-            with_special = list(tokenizer.encode(text, add_special_tokens=True))
-            found = find_targets(prompt, {modality.name: target})
+            prompt = asked.encode(text, special=keeps_lead)
+            with_special = asked.encode(text, special=True)
+            found = find_targets(prompt, {name: asked.target})
             lead = with_special[: len(with_special) - len(prompt)]
             if len(found) != number or lead + prompt != with_special:
                 break
-            spliced, placed = splice(prompt, found, {modality.name: [expansion for _, expansion in order[:number]]})
+            spliced, placed = splice(prompt, found, {name: [expansion for _, expansion in order[:number]]})
             last_end = placed[-1][1] + len(order[number - 1][1])
             if edit is None:
                 if (read := read_edit(expected, spliced, last_end)) is None:

@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,12 +22,14 @@ from hf_backend.placeholders.legacy import Legacy
 from hf_backend.placeholders.offsets import Offsets
 from hf_backend.probe import calls
 from hf_backend.probe.alone import Alone, Processed, process
+from hf_backend.probe.embed_ids import declared_ids, find_embed_ids
 from hf_backend.probe.frame import frame
 from hf_backend.probe.layout import layout_of
-from hf_backend.probe.oracle import check_oracle
+from hf_backend.probe.oracle import Asked, check_oracle
 from hf_backend.probe.parts import sampling_rate, sub_processor
 from hf_backend.probe.samples import samples
 from hf_backend.probe.together import find_joint
+from hf_backend.probe.wraps import find_wraps
 from hf_backend.records import FieldLayout, Joining, ModalityProfile, ProcessorProfile
 from hf_backend.upstream import init_logger
 
@@ -130,23 +132,27 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> Modalit
         second = (item_b, replaced_b.ids) if pair is alone_b and replaced_b is not None else order[0]
         order += [second, order[0]]
     target = tokenizer.encode(replaced_a.placeholder, add_special_tokens=False)
+    asked = Asked(info, modality, strategy, placeholder, target)
     try:
-        merges_text, edit = check_oracle(info, modality, strategy, placeholder, target, order)
+        merges_text, edit = check_oracle(asked, order)
     except UnsupportedModelError as error:
         # SmolVLM counts every video's frames by the longest of the prompt, so that no mix of lengths can be spliced. What holds
         # for equal items holds for each alone, and an item is what it is alone (C1).
         try:
-            merges_text, edit = check_oracle(info, modality, strategy, placeholder, target, [order[0]] * len(order))
+            merges_text, edit = check_oracle(asked, [order[0]] * len(order))
         except UnsupportedModelError:
             raise error from None
 
-    embed_ids = _find_embed_ids(info, modality, replaced_a.ids)
+    embed_ids = find_embed_ids(info, modality, replaced_a.ids)
     layouts = _layouts(info, alone_a, pair, both, text_fields)
     joint = None
     if both is not None and pair is alone_b and replaced_b is not None:
         alone = Alone(info, modality, strategy, placeholder, embed_ids, text_fields)
         probes = [(item_a, alone_a, replaced_a), (item_b, alone_b, replaced_b)]
         joint = find_joint(alone, layouts, probes)
+    around = frame(
+        [replaced.ids for replaced in (replaced_a, replaced_b) if replaced is not None], embed_ids, tokenizer
+    )
     return ModalityProfile(
         modality=modality.name,
         placeholder=placeholder,
@@ -157,12 +163,11 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> Modalit
         text_fields=text_fields,
         joinable=both is not None,
         merges_text=merges_text,
-        frame=frame(
-            [replaced.ids for replaced in (replaced_a, replaced_b) if replaced is not None], embed_ids, tokenizer
-        ),
+        frame=around,
         nested=modality.nested,
         joint=joint,
         edit=edit,
+        wraps=find_wraps(asked, item_a, replaced_a.ids, around, edit),
         probe_calls=calls.count() - calls_before,
         probe_seconds=time.perf_counter() - started,
     )
@@ -202,7 +207,7 @@ def _find_placeholder(
             replacement = strategy.read(processed.output, processed.ids, text, modality.name, tokenizer)
             if replacement is None:
                 tried.append(f"{text!r} by {strategy.name}: no single replacement to be seen")
-            elif not any(token in replacement.ids for _, token in _declared_ids(info, modality)):
+            elif not any(token in replacement.ids for _, token in declared_ids(info, modality)):
                 tried.append(f"{text!r} by {strategy.name}: an expansion without a placeholder token of the model")
             else:
                 return strategy, text, processed, replacement
@@ -275,25 +280,3 @@ def _shape(value: Any) -> str:
         return "nothing"
     shape = getattr(value, "shape", None)
     return f"a list of {len(value)}" if shape is None else f"shape {tuple(shape)}"
-
-
-def _declared_ids(info: "BaseProcessingInfo", modality: Modality) -> list[tuple[str, int]]:
-    """Placeholder ids that the config and the processor declare, with where they stand; the config's first, because that
-    is the one the HF model looks for."""
-    declared = []
-    for source in (info.get_hf_config(), info.get_hf_processor()):
-        for name in modality.token_id_attributes:
-            if isinstance(token_id := getattr(source, name, None), int):
-                declared.append((f"{type(source).__name__}.{name}", token_id))
-    return declared
-
-
-def _find_embed_ids(info: "BaseProcessingInfo", modality: Modality, expansion: Sequence[int]) -> frozenset[int]:
-    """The first declared placeholder id that the expansion holds, and the markers' ids. Never the most repeated id: a tile
-    of one embedding between two separators has more separators."""
-    config = info.get_hf_config()
-    markers = [token_id for name in modality.marker_id_attributes for token_id in getattr(config, name, None) or ()]
-    for _, token_id in _declared_ids(info, modality):
-        if token_id in expansion:
-            return frozenset({token_id, *markers})
-    raise AssertionError("_find_placeholder accepts no expansion without one")

@@ -3,6 +3,7 @@
 Random mixes, orders, sizes, repeats and cache states. Everything is compared bit for bit.
 """
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from compat.zoo.registry import spec
 from hf_backend.errors import RequestError
 from hf_backend.probe import calls
 from hf_backend.probe.samples import picture
+from hf_backend.processing import new_items
 
 pytestmark = pytest.mark.processing
 
@@ -136,6 +138,22 @@ def test_calls_n_new_items_take_at_most_n_calls(family: str) -> None:
     assert calls.count() - before == new
     processor(prompt, {"image": [PICTURES[3], PICTURES[3].copy(), PICTURES[0]]})
     assert calls.count() - before == new + 1
+
+
+def test_calls_a_joint_call_in_vain_is_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a split that never holds: three pictures take four calls once, and three from then on."""
+    processor = processor_of("qwen2_vl", cached=False)
+    profiles: Any = processor.processor.info.profile.modalities
+    never = dataclasses.replace(profiles["image"].joint, num_embeds=1)
+    monkeypatch.setitem(profiles, "image", dataclasses.replace(profiles["image"], joint=never))
+    monkeypatch.setattr(new_items, "_in_vain", set())
+    prompt, pictures = build("qwen2_vl", [("", 0), ("", 1), ("", 2)], "")
+    made = []
+    for expected in (4, 3):
+        before = calls.count()
+        made.append(processor(prompt, {"image": pictures}))
+        assert calls.count() - before == expected
+    assert_equal(*made)
 
 
 def test_profiling_uses_the_largest_measured_item(family: str) -> None:

@@ -1,6 +1,7 @@
 """Processor of the made-up model: patches of pictures of any shape, frames of clips of any length.
 
-A picture becomes rows of tokens, each closed by a token that stays text; a clip one token a frame between two of its own.
+A picture becomes rows of tokens, each closed by a token that stays text; a clip one token a frame, between two of its own where the
+text has neither of them there.
 """
 
 import numpy as np
@@ -68,8 +69,8 @@ class MadeUpProcessor(ProcessorMixin):
             heard = [self.feature_extractor(clip) for clip in _flat(audio)]
             data["frames"] = torch.cat(heard)
             data["frame_counts"] = torch.tensor([len(frames) for frames in heard])
-            expansions = [self.start_token + self.audio_token * len(frames) + self.end_token for frames in heard]
-            texts = _expand(texts, self.audio_token, expansions)
+            expansions = [self.audio_token * len(frames) for frames in heard]
+            texts = _expand(texts, self.audio_token, expansions, self.start_token, self.end_token)
         tokens = self.tokenizer(texts, return_tensors=return_tensors)
         return BatchFeature({**tokens, **data})
 
@@ -78,11 +79,17 @@ def _flat(items):
     return [one for item in items for one in _flat(item)] if isinstance(items, (list, tuple)) else [items]
 
 
-def _expand(texts, placeholder, expansions):
-    """Each placeholder's expansion in its place, from left to right over all texts."""
+def _expand(texts, placeholder, expansions, start="", end=""):
+    """Each placeholder's expansion in its place, from left to right over all texts, between `start` and `end` where the text
+    has neither there."""
     left = iter(expansions)
     expanded = []
     for text in texts:
-        first, *others = text.split(placeholder)
-        expanded.append(first + "".join(next(left) + other for other in others))
+        before, *others = text.split(placeholder)
+        parts = [before]
+        for behind in others:
+            there = before.endswith(start) or behind.startswith(end)
+            parts += [next(left) if there else start + next(left) + end, behind]
+            before = behind
+        expanded.append("".join(parts))
     return expanded

@@ -1,6 +1,6 @@
 """The made-up model's folder, with the tokenizer that tests make on the spot.
 
-Takes a folder; gives it filled with `tests/data/made_up_model` and a tokenizer. There are no weights: the config has the sizes
+Takes a folder; gives it filled with `made_up_model` and a tokenizer. There are no weights: the config has the sizes
 of a real model, and `hf-backend check` makes a tiny one of it.
 """
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from compat.zoo.spec import Spec
 from compat.zoo.tokenizer import make_tokenizer
 
-SOURCE = Path(__file__).parents[1] / "data" / "made_up_model"
+SOURCE = Path(__file__).parent / "made_up_model"
 
 SPEC = Spec(
     name="made_up",
