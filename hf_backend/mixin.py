@@ -19,6 +19,7 @@ from hf_backend.encoding.contiguous import make_inputs_contiguous
 from hf_backend.encoding.encode import encode
 from hf_backend.encoding.encoder import Encoder, refused_by_model
 from hf_backend.encoding.items import EncoderItem, encoder_item, take_apart
+from hf_backend.encoding.memory import budget
 from hf_backend.encoding.mixtures import check_mixtures
 from hf_backend.language.compiled import per_token_dims, tell_compiled_apart
 from hf_backend.language.inputs import TextInputs
@@ -99,6 +100,7 @@ class GenericMultiModalMixin(ItemAttentionMixin):
                 encoder.joinable,
                 run=functools.partial(encoder, device=device),
                 model_name=type(self.model).__name__,
+                chunks=functools.partial(encoder.chunks, device=device),
             )
         return embeddings
 
@@ -109,6 +111,7 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         text_config = self.model_config.hf_text_config
         lookup = measure_lookup(self.model, max(text_config.vocab_size, 1, *(token + 1 for token in embed_ids)), device)
         limits = self.model_config.get_multimodal_config()
+        budget(device)  # a setting that can't be read stops the start
         first: dict[str, EncoderItem] = {}
         for name, profile in self._profile.modalities.items():
             if limits.get_limit_per_prompt(name) > 0:

@@ -72,11 +72,24 @@ def run(family: str, cases: Iterable[Case], peer: str, **engine_arguments: Any) 
 
     `engine_arguments` go to `LLM` over the defaults here. Errors of the engine are passed on.
     """
+    begun = time.perf_counter()
+    llm = start(family, peer, **engine_arguments)
+    started = time.perf_counter() - begun
+    rate = items.sampling_rate(checkpoint(family))
+    rounds = {
+        case.name: tuple(_ask_together(llm, spec(family), requests, peer, rate) for requests in case.rounds)
+        for case in cases
+    }
+    (model_class,) = llm.apply_model(_class_name)
+    return EngineRun(rounds, model_class, started)
+
+
+def start(family: str, peer: str, **engine_arguments: Any) -> "LLM":
+    """An engine on the checkpoint of `family`, float32 and eager; `engine_arguments` go to `LLM` over the defaults here."""
     choose_peer(peer)
     from vllm import LLM
 
-    start = time.perf_counter()
-    llm = LLM(
+    return LLM(
         **{
             "model": str(checkpoint(family)),
             "model_impl": "vllm" if peer == NATIVE else "transformers",
@@ -93,14 +106,6 @@ def run(family: str, cases: Iterable[Case], peer: str, **engine_arguments: Any) 
             **engine_arguments,
         }
     )
-    started = time.perf_counter() - start
-    rate = items.sampling_rate(checkpoint(family))
-    rounds = {
-        case.name: tuple(_ask_together(llm, spec(family), requests, peer, rate) for requests in case.rounds)
-        for case in cases
-    }
-    (model_class,) = llm.apply_model(_class_name)
-    return EngineRun(rounds, model_class, started)
 
 
 def _class_name(model: Any) -> str:

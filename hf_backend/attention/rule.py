@@ -130,12 +130,14 @@ def _masks(create_masks: Any, config: Any, token_types: Mapping[str, torch.Tenso
     if getattr(text_config, "sliding_window", None) is not None:
         text_config.sliding_window = WINDOW
     length = next(iter(token_types.values())).shape[1]
+    # transformers 5.24 calls it so, and warns of the old name; the latter can go with 5.23.
+    cache = "cache" if "cache" in inspect.signature(create_masks).parameters else "past_key_values"
     masks = create_masks(
         config=config,
         inputs_embeds=torch.zeros(1, length, 1),
         attention_mask=torch.ones(1, length, dtype=torch.long),
-        past_key_values=None,
         position_ids=torch.arange(length)[None],
+        **{cache: None},
         **token_types,
     )
     by_type = masks if isinstance(masks, dict) else {FULL: masks}

@@ -95,8 +95,8 @@ def _encoder(model: Any, modality: str, largest: Sequence[int]) -> dict[str, Any
     }
     first, second = model._info.probe_items(modality)
     with torch.inference_mode():
-        together = _embed(model, modality, [first, second, first])
-        alone = [_embed(model, modality, [item])[0] for item in (first, second, first)]
+        together = embed(model, modality, [first, second, first])
+        alone = [embed(model, modality, [item])[0] for item in (first, second, first)]
         scale = max(float(rows.abs().max()) for rows in alone) or 1.0
         told["apart"] = max(
             float((a - b).abs().max()) / scale if a.shape == b.shape else float("inf")
@@ -104,13 +104,13 @@ def _encoder(model: Any, modality: str, largest: Sequence[int]) -> dict[str, Any
         )
         item = model._info.alone(modality)(blank(modality, tuple(largest)), {})
         memory, started = _peak_mb(), time.perf_counter()
-        _embed(model, modality, [item])
+        embed(model, modality, [item])
         told["largest_seconds"] = round(time.perf_counter() - started, 2)
         told["largest_memory_mb"] = round(_peak_mb() - memory)
     return told
 
 
-def _embed(model: Any, modality: str, items: Sequence[Any]) -> Any:
+def embed(model: Any, modality: str, items: Sequence[Any]) -> Any:
     """As vLLM asks for embeddings: by the names that fields have between processor and model."""
     import torch
 

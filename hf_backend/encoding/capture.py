@@ -28,6 +28,7 @@ TEXT_ARGUMENTS = frozenset(
         "position_ids",
         "attention_mask",
         "past_key_values",
+        "cache",
         "cache_position",
         "use_cache",
         "return_dict",

@@ -1,10 +1,10 @@
-"""Encoding a step's items: bucket, one call a bucket, exact split, request order restored.
+"""Encoding a step's items: bucket, one call a bucket or as few as fit into memory, exact split, request order restored.
 
 Takes items, layouts and a function that runs the encoder; gives one tensor of embeddings an item (C8). The split is by
 each item's own embedding count and a sum that doesn't fit is an error: nothing is padded or cut.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
 
@@ -12,6 +12,9 @@ from hf_backend.encoding.buckets import bucket
 from hf_backend.encoding.items import EncoderItem
 from hf_backend.errors import EncoderOutputError
 from hf_backend.records import FieldLayout
+
+Chunks = Callable[[Sequence[EncoderItem]], Sequence[Sequence[int]]]
+"""From one bucket's items to the indices of those that share a call (`hf_backend.encoding.memory`)."""
 
 RunEncoder = Callable[[Sequence[EncoderItem]], torch.Tensor]
 """From one bucket's items to their embeddings, [rows, hidden size]."""
@@ -23,13 +26,16 @@ def encode(
     joinable: bool,
     run: RunEncoder,
     model_name: str,
+    chunks: Chunks = lambda items: [list(range(len(items)))],
 ) -> list[torch.Tensor]:
     """Embeddings of each item, [its embedding count, hidden size], in the order of `items`.
+
+    A bucket's items share as few calls as `chunks` says; one, if it isn't given.
 
     Raises `EncoderOutputError` naming the model, the items, and the rows found and expected.
     """
     embeddings: dict[int, torch.Tensor] = {}
-    for indices in bucket([item.fields for item in items], layouts, joinable):
+    for indices in _calls(items, layouts, joinable, chunks):
         counts = [items[index].num_embeds for index in indices]
         in_bucket = [items[index] for index in indices]
         # Mistral3 squeezes what a call returns, and a single embedding then has no rows left to split: twice, it has.
@@ -44,3 +50,12 @@ def encode(
             )
         embeddings.update(zip(indices, rows.split(counts), strict=True))
     return [embeddings[index] for index in range(len(items))]
+
+
+def _calls(
+    items: Sequence[EncoderItem], layouts: Mapping[str, FieldLayout], joinable: bool, chunks: Chunks
+) -> Iterator[list[int]]:
+    """The indices of each call's items."""
+    for indices in bucket([item.fields for item in items], layouts, joinable):
+        for chunk in chunks([items[index] for index in indices]):
+            yield [indices[number] for number in chunk]

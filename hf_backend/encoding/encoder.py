@@ -18,6 +18,7 @@ from hf_backend.encoding.capture import Captured, CapturedForward
 from hf_backend.encoding.extras import Extras, Path, classify
 from hf_backend.encoding.features import FeaturesMethod
 from hf_backend.encoding.items import EncoderItem
+from hf_backend.encoding.memory import Cost, LiveBytes, budget, chunks, size_of
 from hf_backend.errors import HFBackendError, UnsupportedModelError
 from hf_backend.modalities import Modality
 from hf_backend.records import ModalityProfile
@@ -91,6 +92,7 @@ class Encoder:
             )
         for item in probes:
             self._hold_to_forward(item, device)
+        self._cost: Cost | None = None
         self.joinable = profile.joinable and self._joins(probes, device)
         """Whether items may share a call: the processor joins them, and the tower keeps them apart (C9)."""
 
@@ -211,16 +213,26 @@ class Encoder:
         buckets = bucket([item.fields for item in probes], self._profile.layouts, joinable=True)
         # Items of two sizes may share no call; the first then stands beside itself.
         together = list(probes) if len(buckets) == 1 else [probes[0], probes[0]]
-        alone = torch.cat([self([item], device) for item in together])
+        alone, sizes = [], []
+        for item in together:
+            with LiveBytes() as counted:
+                alone.append(self([item], device))
+            sizes.append((size_of(item), counted.peak))
         try:
-            joined = self(together, device)
+            with LiveBytes() as counted:
+                joined = self(together, device)
         except (ValueError, TypeError, RuntimeError) as error:
             self._say("takes one item a call, because a call with two raised", error)
             return False
-        if not equal(joined, alone):
+        if not equal(joined, torch.cat(alone)):
             self._say("takes one item a call, because a call with two gave", "other embeddings than two calls")
             return False
+        self._cost = Cost.fit(sizes, counted.peak)
         return True
+
+    def chunks(self, items: Sequence[EncoderItem], device: torch.device) -> list[list[int]]:
+        """Which of a bucket's items share a call, by what was measured and the memory there is now."""
+        return chunks(items, self._cost, budget(device)) if len(items) > 1 else [[0]]
 
     def _say(self, what: str, why: object) -> None:
         reason = f"{type(why).__name__}: {why}" if isinstance(why, Exception) else why

@@ -6,7 +6,7 @@ Gives `SPECS`. No features stand at the placeholders themselves: they start at z
 from typing import TYPE_CHECKING, Any
 
 from compat.zoo.families.llava import GRID, IMAGE
-from compat.zoo.sizes import HEAD, PATCH, TILE, TOWER_HEADS, TOWER_HIDDEN, text_sizes, tower_sizes
+from compat.zoo.sizes import HEAD, PATCH, TILE, text_sizes, tower_sizes
 from compat.zoo.spec import Spec, Turns
 from compat.zoo.tokenizer import token_id
 from compat.zoo.untyped import transformers
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 START, END = "<|start_of_role|>", "<|end_of_role|>"
 TEXT_END = "<|end_of_text|>"
+TOWER_HIDDEN = 64
+"""One head: from transformers 5.24 on its config has a head for every 64, whatever the checkpoint says."""
 DOWNSAMPLE = "1/2"
 """Embeddings along a side of a window, and patches along it."""
 
@@ -27,13 +29,17 @@ def _config(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
             **text_sizes(tokenizer, num_hidden_layers=6),
             "attention_multiplier": HEAD**-0.5,
         },
-        "vision_config": {"model_type": "siglip_vision_model", "vision_use_head": False, **tower_sizes()},
+        "vision_config": {
+            "model_type": "siglip_vision_model",
+            "vision_use_head": False,
+            **tower_sizes(hidden_size=TOWER_HIDDEN, intermediate_size=2 * TOWER_HIDDEN),
+        },
         "qformer_config": {
             "model_type": "blip_2_qformer",
             "num_hidden_layers": 1,
             "hidden_size": TOWER_HIDDEN,
             "intermediate_size": 2 * TOWER_HIDDEN,
-            "num_attention_heads": TOWER_HEADS,
+            "num_attention_heads": 1,
             "encoder_hidden_size": TOWER_HIDDEN,
             "cross_attention_frequency": 1,
             "use_qformer_text_input": False,
