@@ -5,6 +5,9 @@ when a parity run says so.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+
+from packaging.version import Version
 
 FOUNDATION = (
     "aya_vision",
@@ -106,3 +109,22 @@ NOT_YET: Mapping[str, str] = {
     "qwen3_5": "linear-attention layers, which vLLM's Transformers backend doesn't run (the engine doesn't start)",
 }
 """Family to what is missing, for those that were looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A transformers release from which on a family is served."""
+
+    transformers: Version
+    reason: str
+    """Why not before."""
+
+
+EDITS = "its processor edits the prompt, which can be told apart from expansions only where it reports offsets"
+
+NEEDS: Mapping[str, Need] = {
+    "chameleon": Need(Version("5.15"), EDITS),
+    "paligemma": Need(Version("5.15"), EDITS),
+    "paligemma2": Need(Version("5.15"), EDITS),
+}
+"""Families that are refused at start on older releases."""

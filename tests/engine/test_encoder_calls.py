@@ -1,0 +1,78 @@
+"""An encoder's calls in a step are bounded by memory, and give what items have alone (C8, C9)."""
+
+from pathlib import Path
+
+import pytest
+from children import found
+
+from compat.zoo.store import checkpoint
+
+pytestmark = [pytest.mark.engine, pytest.mark.encoding, pytest.mark.timeout(600)]
+
+ENGINE = """
+    import gc, json, sys
+    import torch
+    from compat import encoders
+    from compat.parity import engine
+    from hf_backend.check.engine import embed
+    from hf_backend.encoding.memory import BUDGET_ENV, LiveBytes
+    from hf_backend.probe.samples import picture
+    import os
+
+    SIZES = [(96, 96), (96, 64), (64, 96), (80, 80), (96, 48), (300, 300)]
+    MIB = float(sys.argv[2])
+
+    def measure(model):
+        alone = model._info.alone("image")
+        items = [alone(picture(*SIZES[number % len(SIZES)], seed=number), {}) for number in range(64)]
+        told = {"largest": 0.0, "embeddings": 0.0}
+
+        def live(some):
+            gc.collect()
+            with LiveBytes() as counted:
+                made = embed(model, "image", some)
+            told["embeddings"] = sum(each.nbytes for each in made)
+            return made, counted.peak
+
+        with torch.inference_mode():
+            one_by_one = []
+            for item in items:
+                (made,), peak = live([item])
+                one_by_one.append(made)
+                told["largest"] = max(told["largest"], peak)
+            for name, mib in (("free", 1e6), ("bounded", MIB)):
+                os.environ[BUDGET_ENV] = str(mib)
+                with encoders.counted(model, "image") as calls:
+                    made, told[name] = live(items)
+                told[name + " calls"] = calls
+                told[name + " apart"] = max(
+                    float((a - b).abs().max() / b.abs().max()) for a, b in zip(made, one_by_one, strict=True)
+                )
+        return told
+
+    if __name__ == "__main__":
+        llm = engine.start(sys.argv[1], engine.OURS)
+        print("FOUND", json.dumps(llm.apply_model(measure)[0]))
+"""
+
+FAMILIES = [
+    pytest.param("qwen2_vl", 1, id="qwen2_vl: packed, any sizes share a call"),
+    pytest.param("mistral3", 5, id="mistral3: a call a size"),
+    pytest.param("idefics3", 1, id="idefics3: tiles", marks=pytest.mark.long),
+    pytest.param("llava", 1, id="llava: one size", marks=pytest.mark.long),
+]
+
+
+@pytest.mark.parametrize(("family", "calls"), FAMILIES)
+def test_c9_64_pictures_in_bounded_memory(family: str, calls: int, tmp_path: Path) -> None:
+    """With memory to spare as few calls as sizes ask for; in two MiB more of them, which give the same."""
+    checkpoint(family)
+    mib = 2.0
+    told = found(tmp_path, ENGINE, family, mib)
+    assert sum(told["free calls"]) == 64
+    assert len(told["free calls"]) == calls
+    assert sum(told["bounded calls"]) == 64
+    assert len(told["bounded calls"]) > calls
+    room = max(mib * 2**20, told["largest"]) + told["embeddings"]
+    assert told["bounded"] <= 1.25 * room < told["free"], told
+    assert max(told["free apart"], told["bounded apart"]) < 1e-5
