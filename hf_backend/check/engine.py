@@ -5,6 +5,7 @@ apart in it (C9), what the largest item costs, which of the model's attention th
 answers compare with those of transformers. One process each: vLLM's engine runs in it.
 """
 
+import functools
 import os
 import resource
 import time
@@ -21,7 +22,6 @@ ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     "VLLM_CPU_KVCACHE_SPACE": "1",
-    "TORCHDYNAMO_DISABLE": "1",
 }
 
 
@@ -35,11 +35,18 @@ def run(
     largest: Mapping[str, Sequence[int]],
     refused: Sequence[str],
     answers: str | None,
+    compiles: bool,
     trust_remote_code: bool,
 ) -> dict[str, Any]:
-    """Start the engine, look inside, ask. `answers` is the file with those of transformers. Raises what vLLM raises."""
+    """Start the engine, look inside, ask, and at last compile the encoders if `compiles`.
+
+    `answers` is the file with those of transformers. Raises what vLLM raises.
+    """
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+    if not compiles:
+        # vLLM compiles a helper for log-probabilities even where it runs eagerly, which takes seconds.
+        os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
     from vllm import LLM
 
     from hf_backend.plugin import register
@@ -65,6 +72,11 @@ def run(
     said |= inside
     if answers is not None:
         said["parity"] = _ask(llm, requests, reference.load(Path(answers)), rate, refused)
+    if compiles:
+        from hf_backend.check.compiled import compare as compare_compiled
+
+        for name, encoder in said["encoders"].items():
+            (encoder["compiled"],) = llm.apply_model(functools.partial(compare_compiled, modality=name))
     return said
 
 
@@ -90,8 +102,7 @@ def _encoder(model: Any, modality: str, largest: Sequence[int]) -> dict[str, Any
     told: dict[str, Any] = {
         "way": getattr(encoder, "way", None),
         "joinable": getattr(encoder, "joinable", None),
-        # Set by a version that compiles encoders (C10).
-        "compiled": getattr(encoder, "compiled", None),
+        "compiled": None,
     }
     first, second = model._info.probe_items(modality)
     with torch.inference_mode():

@@ -13,6 +13,9 @@ from hf_backend.check.compare import APART
 
 UNITS = {"image": "pixels", "video": "pixels and frames", "audio": "seconds"}
 
+COMPILED = 1e-4
+"""Largest difference of a compiled encoder from an eager one (C10), relative to the largest embedding."""
+
 Rows = Iterator[tuple[str, str]]
 
 
@@ -93,6 +96,13 @@ def _engine_nos(said: Mapping[str, Any]) -> Iterator[No]:
                 f"items encoded together differ from each alone by {one['apart']:.1e} of the largest embedding",
                 blame.OURS,
                 "Please report it with this output.",
+            )
+        if (told := one["compiled"]) is not None and (told["failed"] or (told["difference"] or 0.0) > COMPILED):
+            yield No(
+                f"{name}, C10",
+                f"compiled, its encoder differs from eager: {_compiled(told)}",
+                blame.OURS,
+                "Serve it without compile_mm_encoder, and please report it with this output.",
             )
     parity = said.get("parity")
     if parity is not None:
@@ -178,10 +188,21 @@ def _modality_rows(
     yield "", f"encoder: {encoder['way']}; several items a call: {_yes(encoder['joinable'])}"
     apart = f"{encoder['apart']:.0e} of the largest embedding between alone and together"
     yield "", f"items stay apart in it (C9): {_yes(encoder['apart'] <= APART)}, {apart}"
-    compiled = {None: "not compiled by this version", False: "eager"}.get(encoder["compiled"], "compiled")
-    yield "", f"compile (C10): {compiled}"
+    yield "", f"compile (C10): {_compiled(encoder['compiled'])}"
     took = f"{encoder['largest_seconds']:.2f} s, {encoder['largest_memory_mb']} MB more"
     yield "", f"profiling's largest item in this encoder: {took}"
+
+
+def _compiled(told: Mapping[str, Any] | None) -> str:
+    if told is None:
+        return "not asked (--compile)"
+    if not told["modules"]:
+        return "stays eager: nothing in it compiles whole"
+    what = f"{', '.join(told['kinds'])}: {told['modules']} modules, {told['graphs']} graphs"
+    if told["failed"] is not None:
+        return f"NO, {what}; {told['failed']}"
+    same = f"{told['difference']:.0e} of the largest embedding from eager on sizes it never saw"
+    return f"{_yes(told['difference'] <= COMPILED)}, {what}; {same}; {told['speed']:g} times as fast as eager"
 
 
 def _parity_rows(parity: Mapping[str, Any], refused: Mapping[str, str]) -> Rows:

@@ -33,6 +33,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "model", metavar="MODEL", help="a folder, or a name on the hub (only small files are downloaded)"
     )
     parser.add_argument("--parity", action="store_true", help="compare answers with those of transformers' generate")
+    parser.add_argument(
+        "--compile", action="store_true", help="compile encoders as vLLM's compile_mm_encoder has them (a minute more)"
+    )
     parser.add_argument("--weights", action="store_true", help="use the real weights in place of a tiny random model")
     parser.add_argument("--trust-remote-code", action="store_true", help="run code that the model brings")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
@@ -121,6 +124,7 @@ def take(arguments: argparse.Namespace, folder: str) -> verdict.Steps:
             "largest": {name: one["size"] for name, one in largest.items()},
             "refused": list(reference["refused"]),
             "answers": f"{folder}/answers.npz" if arguments.parity else None,
+            "compiles": arguments.compile,
             **trust,
         },
     )

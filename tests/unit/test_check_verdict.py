@@ -63,6 +63,34 @@ def _steps(processor: Any = None, engine: Any = None) -> Steps:
     return Steps({"folder": "f"}, processor or _processor(), REFERENCE, engine or _engine())
 
 
+COMPILED = {
+    "modules": 2,
+    "kinds": ["Tower"],
+    "graphs": 3,
+    "difference": 2e-7,
+    "speed": 1.5,
+    "failed": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said", "status"),
+    [
+        ({}, "yes, Tower: 2 modules, 3 graphs; 2e-07 of the largest embedding", 0),
+        ({"modules": 0}, "stays eager", 0),
+        ({"difference": 3e-3}, "NO, Tower", 1),
+        ({"difference": None, "speed": None, "failed": "recompiled"}, "NO, Tower: 2 modules, 3 graphs; recompiled", 1),
+    ],
+    ids=["right", "eager", "another result", "a new size compiles"],
+)
+def test_compiled_encoders(changes: dict[str, Any], said: str, status: int) -> None:
+    engine = _engine()
+    engine["encoders"]["image"]["compiled"] = COMPILED | changes
+    steps = _steps(engine=engine)
+    assert any(f"compile (C10): {said}" in text for _, text in verdict.rows("m", steps))
+    assert exit_status(nos(steps)) == status
+
+
 def test_all_fine_is_0_and_says_what_was_seen() -> None:
     steps = _steps(engine=_engine(parity={"one image": ANSWERED}))
     assert nos(steps) == []
