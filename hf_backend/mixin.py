@@ -63,6 +63,8 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         info = MULTIMODAL_REGISTRY.get_processing_info(vllm_config.model_config)
         assert isinstance(info, ProcessingInfo)
         self._info = info
+        # Asked of the config it's a search through its parts, which a step has no need of.
+        self._uses_mrope = vllm_config.model_config.uses_mrope
         self._profile: ProcessorProfile = info.profile
         if current_platform.is_cpu():
             make_inputs_contiguous(self.model, self.model.get_decoder())
@@ -211,7 +213,7 @@ class GenericMultiModalMixin(ItemAttentionMixin):
                 # Without items to serve vLLM hands on ids, and embeds nothing itself.
                 inputs_embeds = self._inputs.embed(input_ids, None, None)
             extras = self._inputs.extras(positions.shape[-1])
-        if self.model_config.uses_mrope:
+        if self._uses_mrope:
             # [sections, tokens] to [sections, 1, tokens], as HF has them.
             positions = positions[:, None].contiguous()
         return self.get_language_model().forward(input_ids, positions, intermediate_tensors, inputs_embeds, **extras)
