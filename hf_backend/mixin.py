@@ -103,6 +103,7 @@ class GenericMultiModalMixin(ItemAttentionMixin):
                 run=functools.partial(encoder, device=device),
                 model_name=type(self.model).__name__,
                 chunks=functools.partial(encoder.chunks, device=device),
+                ragged=encoder.ragged,
             )
         return embeddings
 

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
-from hf_backend.encoding.buckets import bucket, join
+from hf_backend.encoding.buckets import bucket, join, padded_size, size_of
 from hf_backend.encoding.capture import Captured, CapturedForward
 from hf_backend.encoding.extras import Extras, Path, classify
 from hf_backend.encoding.features import FeaturesMethod
 from hf_backend.encoding.items import EncoderItem
-from hf_backend.encoding.memory import Cost, LiveBytes, budget, chunks, size_of
+from hf_backend.encoding.memory import Cost, LiveBytes, budget, chunks
+from hf_backend.encoding.ragged import ignores_padding
 from hf_backend.errors import HFBackendError, UnsupportedModelError
 from hf_backend.modalities import Modality
 from hf_backend.records import ModalityProfile
@@ -93,6 +94,8 @@ class Encoder:
         for item in probes:
             self._hold_to_forward(item, device)
         self._cost: Cost | None = None
+        self.ragged = False
+        """Whether items of several sizes may be padded to share a call."""
         self.joinable = profile.joinable and self._joins(probes, device)
         """Whether items may share a call: the processor joins them, and the tower keeps them apart (C9)."""
 
@@ -103,7 +106,11 @@ class Encoder:
 
     def __call__(self, items: Sequence[EncoderItem], device: torch.device) -> torch.Tensor:
         """Embeddings of one bucket's items, [rows, hidden size * (1 + levels)]."""
-        fields = join([item.fields for item in items], self._profile.layouts)
+        return self._run(items, device, join([item.fields for item in items], self._profile.layouts))
+
+    def _run(
+        self, items: Sequence[EncoderItem], device: torch.device, fields: "Mapping[str, FieldValue]"
+    ) -> torch.Tensor:
         if self._features is not None:
             return self._features(fields, device)
         captured, is_embed = self._run_forward(fields, items, device)
@@ -212,12 +219,13 @@ class Encoder:
         """Whether an item beside others gives what it gives alone."""
         buckets = bucket([item.fields for item in probes], self._profile.layouts, joinable=True)
         # Items of two sizes may share no call; the first then stands beside itself.
-        together = list(probes) if len(buckets) == 1 else [probes[0], probes[0]]
+        apart = len(buckets) > 1
+        together = [probes[0], probes[0]] if apart else list(probes)
         alone, sizes = [], []
         for item in together:
             with LiveBytes() as counted:
                 alone.append(self([item], device))
-            sizes.append((size_of(item), counted.peak))
+            sizes.append((size_of(item.fields), counted.peak))
         try:
             with LiveBytes() as counted:
                 joined = self(together, device)
@@ -228,11 +236,24 @@ class Encoder:
             self._say("takes one item a call, because a call with two gave", "other embeddings than two calls")
             return False
         self._cost = Cost.fit(sizes, counted.peak)
+        # Not clips: two of one pair of lengths may pass by chance. Gemma 3n's tower halves lengths again and again, and what is
+        # left of an odd one reaches into the padding.
+        if apart and self._modality.name == "image":
+            several = [*probes, probes[0]]
+            expected = torch.cat([alone[0], self([probes[1]], device), alone[0]])
+            self.ragged = ignores_padding(
+                functools.partial(self._run, several, device),
+                [item.fields for item in several],
+                self._profile.layouts,
+                functools.partial(equal, expected=expected),
+            )
         return True
 
     def chunks(self, items: Sequence[EncoderItem], device: torch.device) -> list[list[int]]:
         """Which of a bucket's items share a call, by what was measured and the memory there is now."""
-        return chunks(items, self._cost, budget(device)) if len(items) > 1 else [[0]]
+        fields = [item.fields for item in items]
+        sizes = [padded_size(fields)] * len(fields) if self.ragged else [size_of(one) for one in fields]
+        return chunks(sizes, self._cost, budget(device)) if len(items) > 1 else [[0]]
 
     def _say(self, what: str, why: object) -> None:
         reason = f"{type(why).__name__}: {why}" if isinstance(why, Exception) else why
@@ -244,7 +265,7 @@ class Encoder:
         return "the model's own forward" if self._features is None else "its features method"
 
     def _run_forward(
-        self, fields: "dict[str, FieldValue]", items: Sequence[EncoderItem], device: torch.device
+        self, fields: "Mapping[str, FieldValue]", items: Sequence[EncoderItem], device: torch.device
     ) -> tuple[Captured, torch.Tensor]:
         """What the text model is given, and which tokens are embeddings, bool [tokens]."""
         assert self._forward is not None

@@ -15,8 +15,6 @@ import torch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from hf_backend.encoding.items import EncoderItem
-
 BUDGET_ENV = "HF_BACKEND_ENCODER_MIB"
 """Environment variable: what an encoder call may take beside weights and items, in MiB."""
 CPU_BUDGET = 2**30
@@ -57,12 +55,6 @@ def _storages(values: Any) -> list[Any]:
     return [leaf.untyped_storage() for leaf in pytree.tree_leaves(values) if isinstance(leaf, torch.Tensor)]
 
 
-def size_of(item: EncoderItem) -> int:
-    """How many numbers an item's fields hold."""
-    parts = (part for value in item.fields.values() for part in (value if isinstance(value, list) else [value]))
-    return sum(part.numel() for part in parts)
-
-
 @dataclass(frozen=True, slots=True)
 class Cost:
     """Bytes that live while an encoder runs, by an item's size: attention may grow with its square."""
@@ -88,12 +80,13 @@ class Cost:
         return cls(linear * more, square * more)
 
 
-def chunks(items: Sequence[EncoderItem], cost: Cost | None, budget: float) -> list[list[int]]:
-    """Indices of `items`, in order, in runs that cost at most `budget` bytes each; an item that costs more is one by itself."""
+def chunks(sizes: Sequence[int], cost: Cost | None, budget: float) -> list[list[int]]:
+    """Indices of items with `sizes` numbers, in order, in runs that cost at most `budget` bytes each; an item that costs more
+    is one by itself."""
     made: list[list[int]] = []
     left = 0.0
-    for index, item in enumerate(items):
-        price = 0.0 if cost is None else cost.of(size_of(item))
+    for index, size in enumerate(sizes):
+        price = 0.0 if cost is None else cost.of(size)
         if not made or price > left:
             made.append([])
             left = budget

@@ -1,6 +1,7 @@
 """Buckets, joining and the exact split: order in is order out (C8), whatever shares a call."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from hf_backend.encoding.buckets import bucket, join
 from hf_backend.encoding.encode import encode
 from hf_backend.encoding.items import EncoderItem, take_apart
+from hf_backend.encoding.ragged import ignores_padding
 from hf_backend.errors import EncoderOutputError
 from hf_backend.records import EXPANSION, NUM_EMBEDS, FieldLayout, Joining, wire_name
 
@@ -126,3 +128,61 @@ def test_fields_of_another_length_are_refused() -> None:
             {"image.rows": [torch.zeros(1)], "image.num_embeds": torch.tensor([1, 1]), "image.expansion": [IDS, IDS]},
             ["image"],
         )
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3)), max_size=12), st.sampled_from([1.0, 7.0]))
+def test_c8_ragged_items_share_a_call_where_padding_is_cut_off(sizes: list[tuple[int, int]], fill: float) -> None:
+    """Pixtral's form with its sizes beside it: the tower cuts off what was padded, whatever is there."""
+    layouts = {"pixels": FieldLayout(Joining.CONCATENATED, 0), "sizes": FieldLayout(Joining.CONCATENATED, 0)}
+    items = [
+        EncoderItem({**stacked_item(number, *size).fields, "sizes": torch.tensor([size])}, size[0] * size[1], IDS)
+        for number, size in enumerate(sizes)
+    ]
+    calls = 0
+
+    def run(some: Sequence[EncoderItem]) -> torch.Tensor:
+        nonlocal calls
+        calls += 1
+        fields = join([item.fields for item in some], layouts, fill)
+        pictures = zip(fields["pixels"], fields["sizes"], strict=True)
+        return torch.cat([one[:, :height, :width].flatten(1).T for one, (height, width) in pictures])
+
+    found = encode(items, layouts, True, run, "test", ragged=True)
+    assert calls == (1 if items else 0), "small enough"
+    for number, (item, rows) in enumerate(zip(items, found, strict=True)):
+        assert torch.equal(rows, torch.full((item.num_embeds, 3), float(number)))
+
+
+def test_ragged_items_are_not_padded_to_waste() -> None:
+    """A large picture beside many small ones: they keep calls of their own."""
+    items = [
+        stacked_item(0, 2048, 2048).fields,
+        *[stacked_item(1, 64, 64).fields] * 40,
+        stacked_item(2, 2048, 1900).fields,
+    ]
+    found = bucket(items, STACKED, True, ragged=True)
+    assert sorted(map(sorted, found)) == [[0, 41], list(range(1, 41))]
+
+
+def test_ragged_keeps_apart_what_differs_in_more_than_size() -> None:
+    one = stacked_item(0, 2, 2).fields
+    other = {"pixels": torch.zeros(1, 3, 3, 3, dtype=torch.float64)}
+    listed = {"pixels": [torch.zeros(3, 2, 2)]}
+    assert len(bucket([one, other, listed], STACKED, True, ragged=True)) == 3
+
+
+@pytest.mark.parametrize(
+    ("cut", "leak", "expected"), [(True, 0.0, True), (False, 0.0, False), (True, 1e-6, False)], ids=str
+)
+def test_padding_is_ignored_or_not(cut: bool, leak: float, expected: bool) -> None:
+    """Embeddings that are equal but for rounding don't do: what the padding holds must not reach them at all."""
+    items = [stacked_item(1, 2, 2).fields, stacked_item(2, 3, 3).fields]
+
+    def run(fields: Any) -> torch.Tensor:
+        pixels = fields["pixels"]
+        rows = [pixels[0, :, :2, :2], pixels[1]] if cut else list(pixels)
+        return torch.cat([row.flatten(1).T for row in rows]) + leak * pixels.sum()
+
+    alone = torch.cat([items[0]["pixels"].flatten(2)[0].T, items[1]["pixels"].flatten(2)[0].T])
+    right = lambda rows: rows.shape == alone.shape and torch.allclose(rows, alone, atol=1e-2)  # noqa: E731
+    assert ignores_padding(run, items, STACKED, right) is expected
