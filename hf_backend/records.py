@@ -110,6 +110,20 @@ class PromptEdit:
 
 
 @dataclass(frozen=True, slots=True)
+class Wrapping:
+    """Which of an expansion's edges a processor leaves out, by what stands beside the placeholder."""
+
+    head: tuple[int, ...]
+    """The tokens an expansion starts with, alone."""
+    tail: tuple[int, ...]
+    """Those it ends with."""
+    dropped: Mapping[tuple[bool, bool], tuple[bool, bool]]
+    """By whether `head` stands before the placeholder and `tail` behind it: whether the expansion's own are left out."""
+    sees_expansions: bool
+    """Whether the end of an expansion counts as what stands before the next placeholder (Idefics2)."""
+
+
+@dataclass(frozen=True, slots=True)
 class ModalityProfile:
     """What was measured of a processor for one modality."""
 
@@ -140,6 +154,8 @@ class ModalityProfile:
     """How several new items are processed in one call; None where each has a call of its own."""
     edit: PromptEdit | None
     """What the processor writes into the prompt besides; None for nothing."""
+    wrapping: Wrapping | None
+    """Which edges of an expansion it leaves out beside what; None where an expansion is the same anywhere."""
     probe_calls: int
     """How many calls of the HF processor the measurement took."""
     probe_seconds: float

@@ -13,8 +13,9 @@ from hf_backend.placeholders.base import Strategy
 from hf_backend.placeholders.edits import apply_edit, read_edit
 from hf_backend.placeholders.seams import IsText, core_span, splice_merging
 from hf_backend.placeholders.splice import find_targets, splice
+from hf_backend.placeholders.wrapping import beside
 from hf_backend.probe.alone import process
-from hf_backend.records import PromptEdit
+from hf_backend.records import PromptEdit, Wrapping
 
 if TYPE_CHECKING:
     from hf_backend.upstream import BaseProcessingInfo
@@ -39,14 +40,23 @@ def check_oracle(
     placeholder: str,
     target: Sequence[int],
     order: Sequence[tuple[object, Sequence[int]]],
+    wrapping: Wrapping | None,
 ) -> tuple[bool, PromptEdit | None]:
     """Whether text at the expansions' edges has to be merged for the oracle to hold, and the edit of the prompt with which
     it does; raises `UnsupportedModelError` if it doesn't hold in any way.
 
-    `order` holds items with their expansions. Between the first two is text, the others touch (C6), and newlines follow.
+    `order` holds items with their expansions. Between the first two is text, the others touch (C6), and a word or newlines
+    follow at once. Edges of expansions are left out as `wrapping` says.
     """
     tokenizer: Any = info.get_tokenizer()
     texts = [f"first {placeholder} then" + placeholder * (len(order) - 1) + "\nlast."]
+    if strategy.name == "legacy":
+        # With offsets nothing but placeholders is replaced; without, a processor may edit what follows (Idefics2 puts a space
+        # before a word).
+        texts.append(f"{placeholder}word and " + f"{placeholder}word" * (len(order) - 1))
+    if wrapping is not None:
+        head, tail = (tokenizer.decode(list(edge)) for edge in (wrapping.head, wrapping.tail))
+        texts.append(f"{head}{placeholder}{tail} b" + f"{placeholder}{tail}" * (len(order) - 1))
     is_text = is_text_of(tokenizer)
     start, end = core_span(order[0][1], is_text)
     may_merge = (start, end) != (0, len(order[0][1]))
@@ -64,10 +74,11 @@ def check_oracle(
                 found = find_targets(prompt, {modality.name: target})
                 if len(found) != len(order):
                     continue
+                fitted = beside(prompt, found, expansions, {modality.name: wrapping})
                 if merge:
-                    attempts.append(splice_merging(prompt, found, expansions, tokenizer, is_text)[0])
+                    attempts.append(splice_merging(prompt, found, fitted, tokenizer, is_text)[0])
                 else:
-                    attempts.append(splice(prompt, found, expansions)[0])
+                    attempts.append(splice(prompt, found, fitted)[0])
             if expected in attempts:
                 continue
             holds = False

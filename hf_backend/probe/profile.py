@@ -22,12 +22,14 @@ from hf_backend.placeholders.legacy import Legacy
 from hf_backend.placeholders.offsets import Offsets
 from hf_backend.probe import calls
 from hf_backend.probe.alone import Alone, Processed, process
+from hf_backend.probe.embed_ids import declared_ids, find_embed_ids
 from hf_backend.probe.frame import frame
 from hf_backend.probe.layout import layout_of
-from hf_backend.probe.oracle import check_oracle
+from hf_backend.probe.oracle import check_oracle, is_text_of
 from hf_backend.probe.parts import sampling_rate, sub_processor
 from hf_backend.probe.samples import samples
 from hf_backend.probe.together import find_joint
+from hf_backend.probe.wrapping import find_wrapping
 from hf_backend.records import FieldLayout, Joining, ModalityProfile, ProcessorProfile
 from hf_backend.upstream import init_logger
 
@@ -73,12 +75,19 @@ def measure(info: "BaseProcessingInfo") -> ProcessorProfile:
     for modality in MODALITIES:
         if sub_processor(processor, modality) is None:
             continue
+        preferred = versions.preferred_strategy()
+        first, second = sorted(STRATEGIES.values(), key=lambda strategy: strategy.name != preferred)
+        nested = dataclasses.replace(modality, nested=True)
         try:
-            measured[modality.name] = _measure_modality(info, modality)
+            measured[modality.name] = _measure_modality(info, modality, (first, second))
         except UnsupportedModelError as error:
-            refused[modality.name] = str(error)
-            with contextlib.suppress(UnsupportedModelError):  # the reason of the usual form is the one to tell
-                measured[modality.name] = _measure_modality(info, dataclasses.replace(modality, nested=True))
+            refused[modality.name] = str(error)  # the reason of the usual form is the one to tell
+        # A processor may report what it replaced and edit more than that; what is left between known ids has both.
+        for form, strategies in ((modality, (second,)), (nested, (first, second)), (nested, (second,))):
+            if modality.name in measured:
+                break
+            with contextlib.suppress(UnsupportedModelError):
+                measured[modality.name] = _measure_modality(info, form, strategies)
                 del refused[modality.name]
     if not measured:
         raise UnsupportedModelError(
@@ -111,11 +120,13 @@ def _say(profile: ProcessorProfile) -> None:
         logger.warning("hf_backend doesn't serve %s of this model. %s", name, reason)
 
 
-def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> ModalityProfile:
+def _measure_modality(
+    info: "BaseProcessingInfo", modality: Modality, strategies: Sequence[Strategy]
+) -> ModalityProfile:
     started, calls_before = time.perf_counter(), calls.count()
     tokenizer = info.get_tokenizer()
     item_a, item_b = samples(modality.name, sampling_rate(info.get_hf_processor()))
-    strategy, placeholder, alone_a, replaced_a = _find_placeholder(info, modality, item_a)
+    strategy, placeholder, alone_a, replaced_a = _find_placeholder(info, modality, item_a, strategies)
 
     moved = process(info, modality, strategy, f"some text {placeholder} around it", [item_a], {})
     # A field that changes with the text around an item follows the text, whatever it is called.
@@ -130,17 +141,20 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> Modalit
         second = (item_b, replaced_b.ids) if pair is alone_b and replaced_b is not None else order[0]
         order += [second, order[0]]
     target = tokenizer.encode(replaced_a.placeholder, add_special_tokens=False)
+    embed_ids = find_embed_ids(info, modality, replaced_a.ids)
+    wrapping = find_wrapping(info, modality, strategy, placeholder, target, *order[0], embed_ids, is_text_of(tokenizer))
     try:
-        merges_text, edit = check_oracle(info, modality, strategy, placeholder, target, order)
+        merges_text, edit = check_oracle(info, modality, strategy, placeholder, target, order, wrapping)
     except UnsupportedModelError as error:
         # SmolVLM counts every video's frames by the longest of the prompt, so that no mix of lengths can be spliced. What holds
         # for equal items holds for each alone, and an item is what it is alone (C1).
         try:
-            merges_text, edit = check_oracle(info, modality, strategy, placeholder, target, [order[0]] * len(order))
+            merges_text, edit = check_oracle(
+                info, modality, strategy, placeholder, target, [order[0]] * len(order), wrapping
+            )
         except UnsupportedModelError:
             raise error from None
 
-    embed_ids = _find_embed_ids(info, modality, replaced_a.ids)
     layouts = _layouts(info, alone_a, pair, both, text_fields)
     joint = None
     if both is not None and pair is alone_b and replaced_b is not None:
@@ -163,6 +177,7 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> Modalit
         nested=modality.nested,
         joint=joint,
         edit=edit,
+        wrapping=wrapping,
         probe_calls=calls.count() - calls_before,
         probe_seconds=time.perf_counter() - started,
     )
@@ -180,7 +195,7 @@ def _candidates(processor: Any, modality: Modality) -> Iterator[str]:
 
 
 def _find_placeholder(
-    info: "BaseProcessingInfo", modality: Modality, item: object
+    info: "BaseProcessingInfo", modality: Modality, item: object, strategies: Sequence[Strategy]
 ) -> tuple[Strategy, str, Processed, Replacement]:
     """The first strategy and placeholder with which the processor is seen to replace one piece of text for one item.
 
@@ -188,8 +203,6 @@ def _find_placeholder(
     replace nothing and process the item all the same.
     """
     processor, tokenizer = info.get_hf_processor(), info.get_tokenizer()
-    preferred = versions.preferred_strategy()
-    strategies = sorted(STRATEGIES.values(), key=lambda strategy: strategy.name != preferred)
     tried: list[str] = []
     for strategy in strategies:
         for text in dict.fromkeys(_candidates(processor, modality)):
@@ -202,7 +215,7 @@ def _find_placeholder(
             replacement = strategy.read(processed.output, processed.ids, text, modality.name, tokenizer)
             if replacement is None:
                 tried.append(f"{text!r} by {strategy.name}: no single replacement to be seen")
-            elif not any(token in replacement.ids for _, token in _declared_ids(info, modality)):
+            elif not any(token in replacement.ids for _, token in declared_ids(info, modality)):
                 tried.append(f"{text!r} by {strategy.name}: an expansion without a placeholder token of the model")
             else:
                 return strategy, text, processed, replacement
@@ -275,25 +288,3 @@ def _shape(value: Any) -> str:
         return "nothing"
     shape = getattr(value, "shape", None)
     return f"a list of {len(value)}" if shape is None else f"shape {tuple(shape)}"
-
-
-def _declared_ids(info: "BaseProcessingInfo", modality: Modality) -> list[tuple[str, int]]:
-    """Placeholder ids that the config and the processor declare, with where they stand; the config's first, because that
-    is the one the HF model looks for."""
-    declared = []
-    for source in (info.get_hf_config(), info.get_hf_processor()):
-        for name in modality.token_id_attributes:
-            if isinstance(token_id := getattr(source, name, None), int):
-                declared.append((f"{type(source).__name__}.{name}", token_id))
-    return declared
-
-
-def _find_embed_ids(info: "BaseProcessingInfo", modality: Modality, expansion: Sequence[int]) -> frozenset[int]:
-    """The first declared placeholder id that the expansion holds, and the markers' ids. Never the most repeated id: a tile
-    of one embedding between two separators has more separators."""
-    config = info.get_hf_config()
-    markers = [token_id for name in modality.marker_id_attributes for token_id in getattr(config, name, None) or ()]
-    for _, token_id in _declared_ids(info, modality):
-        if token_id in expansion:
-            return frozenset({token_id, *markers})
-    raise AssertionError("_find_placeholder accepts no expansion without one")

@@ -15,6 +15,7 @@ from hf_backend.errors import RequestError
 from hf_backend.placeholders.edits import apply_edit, dropped
 from hf_backend.placeholders.seams import IsText, core_span, splice_merging
 from hf_backend.placeholders.splice import Target, splice
+from hf_backend.placeholders.wrapping import beside
 from hf_backend.probe.oracle import is_text_of
 from hf_backend.processing.embeddings import item_of_embeddings
 from hf_backend.processing.info import ProcessingInfo
@@ -155,6 +156,9 @@ class Processor(BaseMultiModalProcessor[ProcessingInfo]):
         if edit is not None:
             token_ids = dropped(token_ids, edit)
         found = self._find(token_ids, {modality: len(items) for modality, items in expansions.items()})
+        expansions = beside(
+            token_ids, found, expansions, {modality: profile.wrapping for modality, profile in profiles.items()}
+        )
         merges_text = any(profile.merges_text for profile in profiles.values())
         if merges_text:
             tokenizer: Any = self.info.get_tokenizer()

@@ -23,6 +23,7 @@ PROFILE = ModalityProfile(
     nested=False,
     joint=None,
     edit=None,
+    wrapping=None,
     probe_calls=5,
     probe_seconds=0.0,
 )

@@ -1,0 +1,34 @@
+"""Which token ids embeddings replace: those that the config and the processor declare, as an expansion has them.
+
+Takes vLLM's processing info and a modality; calls nothing.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hf_backend.modalities import Modality
+
+if TYPE_CHECKING:
+    from hf_backend.upstream import BaseProcessingInfo
+
+
+def declared_ids(info: "BaseProcessingInfo", modality: Modality) -> list[tuple[str, int]]:
+    """Placeholder ids that the config and the processor declare, with where they stand; the config's first, because that
+    is the one the HF model looks for."""
+    declared = []
+    for source in (info.get_hf_config(), info.get_hf_processor()):
+        for name in modality.token_id_attributes:
+            if isinstance(token_id := getattr(source, name, None), int):
+                declared.append((f"{type(source).__name__}.{name}", token_id))
+    return declared
+
+
+def find_embed_ids(info: "BaseProcessingInfo", modality: Modality, expansion: Sequence[int]) -> frozenset[int]:
+    """The first declared placeholder id that the expansion holds, and the markers' ids. Never the most repeated id: a tile
+    of one embedding between two separators has more separators."""
+    config = info.get_hf_config()
+    markers = [token_id for name in modality.marker_id_attributes for token_id in getattr(config, name, None) or ()]
+    for _, token_id in declared_ids(info, modality):
+        if token_id in expansion:
+            return frozenset({token_id, *markers})
+    raise AssertionError("probe.profile accepts no expansion without one")
