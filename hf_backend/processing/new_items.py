@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from hf_backend.probe.profile import profile_key
 from hf_backend.probe.together import together
 from hf_backend.processing.info import ProcessingInfo
 from hf_backend.records import Item
@@ -20,22 +21,33 @@ JOINT_PIXELS = 2**19
 third slower in one call (`compat.bench.calls`)."""
 
 
+_in_vain: set[tuple[str, str, str]] = set()
+"""Processors and modalities whose items could be processed alone where a joint call had failed: it isn't made again, so that from
+then on N items take N calls."""
+
+
 def process_new(
     info: ProcessingInfo, modality: str, items: Sequence[object], hf_kwargs: Mapping[str, object]
 ) -> list[Item]:
     """One record an item. Raises `RequestError` for an item the processor refuses.
 
     Only the start-up options were measured, so items of a request with options of its own are processed alone. A joint call that
-    fails is followed by calls of each item, which say whose fault it is.
+    fails is followed by calls of each item, which say whose fault it is: an item's own, and the request is refused, or the joint
+    call's, and no other is made in this process.
     """
     first_of = _first_of(items)
     distinct = sorted(set(first_of))
     alone, profile = info.alone(modality), info.modality_profile(modality)
     made: list[Item] | None = None
+    tried = False
     if len(distinct) > 1 and profile.joint is not None and not hf_kwargs and all(map(_is_small, items)):
-        made = together(alone, [items[index] for index in distinct], profile.joint, profile.layouts)
+        key = (profile_key(info), info.profile.processor_class, modality)
+        if tried := key not in _in_vain:
+            made = together(alone, [items[index] for index in distinct], profile.joint, profile.layouts)
     if made is None:
         made = [alone(items[index], hf_kwargs) for index in distinct]
+        if tried:
+            _in_vain.add(key)
     by_index = dict(zip(distinct, made, strict=True))
     return [by_index[index] for index in first_of]
 

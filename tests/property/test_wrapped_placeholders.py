@@ -9,13 +9,8 @@ from typing import Any
 
 import pytest
 
-from compat.processors import processor_of
-from hf_backend.probe.profile import measure
+from compat.processors import processor_of, processor_with
 from hf_backend.probe.samples import clip
-from hf_backend.processing.dummy import DummyInputsBuilder
-from hf_backend.processing.info import ProcessingInfo
-from hf_backend.processing.processor import Processor
-from hf_backend.records import ProcessorProfile
 
 pytestmark = pytest.mark.processing
 
@@ -39,7 +34,7 @@ def ids_of(processor: Any, prompt: str) -> list[int]:
 
 
 @functools.cache
-def edged_processor() -> Processor:
+def edged_processor() -> Any:
     """vLLM's processor over an HF processor that writes edges around a clip where neither is there."""
     from transformers import Qwen2AudioProcessor
 
@@ -49,16 +44,7 @@ def edged_processor() -> Processor:
             bare = re.compile(f"(?<!{re.escape(HEAD)}){re.escape(PLACE)}(?!{re.escape(TAIL)})")
             return super().__call__(text=[bare.sub(HEAD + PLACE + TAIL, one) for one in texts], audio=audio, **options)
 
-    class Info(ProcessingInfo):
-        def get_hf_processor(self, **options: Any) -> Any:
-            return self.ctx.get_hf_processor(Edged, **options)
-
-        @functools.cached_property
-        def profile(self) -> ProcessorProfile:  # type: ignore[override]
-            return measure(self)  # the one a process remembers is of the checkpoint's own class
-
-    info = Info(processor_of("qwen2_audio", cached=False).processor.info.ctx)
-    return Processor(info, DummyInputsBuilder(info))
+    return processor_with("qwen2_audio", Edged)
 
 
 def served_ids(processor: Any, prompt: str) -> list[int]:
