@@ -32,6 +32,11 @@ def item_of(modality: str) -> Any:
     return picture(300, 200, seed=1) if modality == "image" else (video(112, 84, frames=8, seed=2), metadata(8))
 
 
+def num_embeds(output: dict[str, Any], modality: str) -> int:
+    (place,) = output["mm_placeholders"][modality]
+    return int(place.get_num_embeds())
+
+
 def hf_ids(processor: Any, prompt: str, modality: str, options: dict[str, Any]) -> list[int]:
     item = item_of(modality)
     data = {"images": [item]} if modality == "image" else {"videos": [item[0]], "video_metadata": [item[1]]}
@@ -56,7 +61,11 @@ def test_c2_options_at_start_up(family: str, modality: str, options: dict[str, A
     largest = started.processor.info.largest_item(modality, 2048)
     most = started.processor.info.get_mm_max_tokens_per_item(2048, {modality: 1})[modality]
     assert place.get_num_embeds() <= largest.num_embeds == most
+    # Idefics3's own counter writes options into the defaults of its class, for every processor of the process.
     assert most != plain.processor.info.largest_item(modality, 2048).num_embeds
+    assert plain.processor.info.alone(modality)(items[modality][0], {}).expansion.num_embeds == num_embeds(
+        other, modality
+    )
 
 
 @pytest.mark.parametrize(("family", "options"), VIDEO_OPTIONS)
