@@ -37,6 +37,10 @@ class FamilyProcessor:
 @functools.cache
 def model_config_of(family: str) -> Any:
     """vLLM's config of the family's checkpoint, float32, served by the Transformers backend."""
+    return _new_config(family, {})
+
+
+def _new_config(family: str, start_up: Mapping[str, object]) -> Any:
     from vllm.config import ModelConfig
 
     from hf_backend.plugin import register
@@ -48,12 +52,13 @@ def model_config_of(family: str) -> Any:
         dtype="float32",
         max_model_len=2048,
         limit_mm_per_prompt={"image": 8, "video": 4, "audio": 4},
+        mm_processor_kwargs=dict(start_up) or None,
     )
 
 
-def processor_of(family: str, *, cached: bool) -> FamilyProcessor:
-    """A processor of `family` with a new, empty cache, or with none."""
-    return processor_for(model_config_of(family), cached=cached)
+def processor_of(family: str, *, cached: bool, start_up: Mapping[str, object] | None = None) -> FamilyProcessor:
+    """A processor of `family` with a new, empty cache, or with none. `start_up`: the engine's own `mm_processor_kwargs`."""
+    return processor_for(_new_config(family, start_up) if start_up else model_config_of(family), cached=cached)
 
 
 def processor_for(model_config: Any, *, cached: bool) -> FamilyProcessor:
@@ -66,3 +71,24 @@ def processor_for(model_config: Any, *, cached: bool) -> FamilyProcessor:
     at_creation = "cache" in inspect.signature(create).parameters  # vLLM 0.29 and 0.30
     processor = create(model_config, cache=cache) if at_creation else create(model_config)
     return FamilyProcessor(model_config, processor, cache)
+
+
+def processor_with(family: str, processor_class: Any) -> Any:
+    """vLLM's processor of `family`, without a cache, over another HF processor class, which is loaded from the same checkpoint
+    and measured anew: what a process remembers of the checkpoint is of its own class."""
+    from hf_backend.probe.profile import measure
+    from hf_backend.processing.dummy import DummyInputsBuilder
+    from hf_backend.processing.info import ProcessingInfo
+    from hf_backend.processing.processor import Processor
+    from hf_backend.records import ProcessorProfile
+
+    class Info(ProcessingInfo):
+        def get_hf_processor(self, **options: Any) -> Any:
+            return self.ctx.get_hf_processor(processor_class, **options)
+
+        @functools.cached_property
+        def profile(self) -> ProcessorProfile:
+            return measure(self)
+
+    info = Info(processor_of(family, cached=False).processor.info.ctx)
+    return Processor(info, DummyInputsBuilder(info))

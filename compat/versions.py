@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 INSTALLED = ""
 """In the place of a release: what is installed."""
 
-TESTS = ("tests/property/test_zoo_processors.py", "tests/property/test_media.py")
+TESTS = tuple(f"tests/property/test_{name}.py" for name in ("zoo_processors", "media", "processor_options", "wraps"))
 LABEL = (
     "from importlib import metadata as m; from hf_backend.versions import vllm_version;"
     "print(vllm_version(), m.version('transformers'))"

@@ -99,8 +99,11 @@ def _shape(value: "FieldValue") -> tuple[int, ...]:
     return tuple(value.shape) if isinstance(value, torch.Tensor) else (sum(part.numel() for part in value),)
 
 
-def join(items: Sequence[Fields], layouts: Mapping[str, FieldLayout], fill: float = 0.0) -> dict[str, "FieldValue"]:
-    """The fields of a bucket's items as one call's arguments; what differs in size is padded with `fill` at its end.
+def join(
+    items: Sequence[Fields], layouts: Mapping[str, FieldLayout], fill: float | None = None
+) -> dict[str, "FieldValue"]:
+    """The fields of a bucket's items as one call's arguments; what differs in size is padded with `fill` at its end, and an
+    error (torch's) where that is None.
 
     A single item's values are handed on as they are, without a copy.
     """
@@ -109,13 +112,15 @@ def join(items: Sequence[Fields], layouts: Mapping[str, FieldLayout], fill: floa
     return {name: _join([fields[name] for fields in items], layouts[name], fill) for name in items[0]}
 
 
-def _join(values: Sequence["FieldValue"], layout: FieldLayout, fill: float) -> "FieldValue":
+def _join(values: Sequence["FieldValue"], layout: FieldLayout, fill: float | None) -> "FieldValue":
     if layout.joining is Joining.CONSTANT:
         return values[0]
     tensors = [value for value in values if isinstance(value, torch.Tensor)]
     if len(tensors) < len(values):
         return [part for value in values for part in value]
-    dim = layout.dim % tensors[0].ndim if tensors[0].ndim else 0
+    if fill is None:
+        return torch.cat(tensors, dim=layout.dim)
+    dim = layout.dim % tensors[0].ndim
     largest = [max(sizes) for sizes in zip(*(tensor.shape for tensor in tensors), strict=True)]
     return torch.cat([_padded(tensor, dim, largest, fill) for tensor in tensors], dim=layout.dim)
 

@@ -106,7 +106,8 @@ class Encoder:
 
     def __call__(self, items: Sequence[EncoderItem], device: torch.device) -> torch.Tensor:
         """Embeddings of one bucket's items, [rows, hidden size * (1 + levels)]."""
-        return self._run(items, device, join([item.fields for item in items], self._profile.layouts))
+        fill = 0.0 if self.ragged else None
+        return self._run(items, device, join([item.fields for item in items], self._profile.layouts, fill))
 
     def _run(
         self, items: Sequence[EncoderItem], device: torch.device, fields: "Mapping[str, FieldValue]"

@@ -5,7 +5,7 @@ faster way to the same number, after it was seen to agree. Not for building dumm
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,10 +109,12 @@ def of_every_aspect(width: int, height: int) -> list[Size]:
     return [(round(p * unit), round(q * unit)) for p, q in pairs for unit in [math.sqrt(area / (p * q))]]
 
 
-def helper_count(processor: Any, hf_kwargs: Mapping[str, object]) -> Callable[[Size], int | None]:
+def helper_count(processor: Any) -> Callable[[Size], int | None]:
     """The processor's own counter of image embeddings, or one that always says None where it has none.
 
-    `_get_num_multimodal_tokens` is optional in transformers, and wrong in some processors; see `agrees`.
+    `_get_num_multimodal_tokens` is optional in transformers, and wrong in some processors; see `agrees`. It is never given
+    options: most processors' write them into the defaults of their class, for every later call in the process (Idefics3's
+    `do_image_splitting`). Start-up options are in the processor itself; where the helper doesn't look there, it doesn't agree.
     """
     helper = getattr(processor, "_get_num_multimodal_tokens", None)
 
@@ -121,7 +123,7 @@ def helper_count(processor: Any, hf_kwargs: Mapping[str, object]) -> Callable[[S
             return None
         width, height = size[0], size[1]
         try:
-            counted = helper(image_sizes=[[height, width]], **hf_kwargs)["num_image_tokens"][0]
+            counted = helper(image_sizes=[[height, width]])["num_image_tokens"][0]
         except Exception:  # noqa: BLE001 - whatever an optional helper raises, it can't be used
             return None
         return int(counted)

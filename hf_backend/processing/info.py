@@ -126,7 +126,7 @@ class ProcessingInfo(BaseProcessingInfo):
         steps = {"image": picture_steps(), "video": video_steps()}.get(
             modality, clip_steps(sampling_rate(self.get_hf_processor()))
         )
-        helper = helper_count(self.get_hf_processor(), self.ctx.get_merged_mm_kwargs({}))
+        helper = helper_count(self.get_hf_processor())
         if modality == "image" and agrees(helper, count, PROBE_SIZES):
             by_helper = largest(fine_sizes(), lambda size: None if (n := helper(size)) is None else (n, n), limit)
             counted = None if by_helper is None else count(by_helper.size)

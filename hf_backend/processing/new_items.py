@@ -21,8 +21,9 @@ JOINT_PIXELS = 2**19
 third slower in one call (`compat.bench.calls`)."""
 
 
-_in_vain: set[tuple[str, str]] = set()
-"""Profiles and modalities of which a joint call gave nothing, with items that all are fine."""
+_in_vain: set[tuple[str, str, str]] = set()
+"""Processors and modalities whose items could be processed alone where a joint call had failed: it isn't made again, so that from
+then on N items take N calls."""
 
 
 def process_new(
@@ -31,19 +32,21 @@ def process_new(
     """One record an item. Raises `RequestError` for an item the processor refuses.
 
     Only the start-up options were measured, so items of a request with options of its own are processed alone. A joint call that
-    fails is followed by calls of each item, which say whose fault it is. Where it was no item's, it was the last joint call: at
-    most one a process is made in vain.
+    fails is followed by calls of each item, which say whose fault it is: an item's own, and the request is refused, or the joint
+    call's, and no other is made in this process.
     """
     first_of = _first_of(items)
     distinct = sorted(set(first_of))
-    new = [items[index] for index in distinct]
     alone, profile = info.alone(modality), info.modality_profile(modality)
-    key = (profile_key(info), modality)
-    split = None if hf_kwargs or key in _in_vain or len(new) < 2 or not all(map(_is_small, new)) else profile.joint
-    made = None if split is None else together(alone, new, split, profile.layouts)
+    made: list[Item] | None = None
+    tried = False
+    if len(distinct) > 1 and profile.joint is not None and not hf_kwargs and all(map(_is_small, items)):
+        key = (profile_key(info), info.profile.processor_class, modality)
+        if tried := key not in _in_vain:
+            made = together(alone, [items[index] for index in distinct], profile.joint, profile.layouts)
     if made is None:
-        made = [alone(item, hf_kwargs) for item in new]
-        if split is not None:
+        made = [alone(items[index], hf_kwargs) for index in distinct]
+        if tried:
             _in_vain.add(key)
     by_index = dict(zip(distinct, made, strict=True))
     return [by_index[index] for index in first_of]

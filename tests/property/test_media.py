@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -120,3 +121,73 @@ def test_pre_computed_embeddings_take_as_many_places_as_they_have_rows() -> None
     ids = output["prompt_token_ids"][first.offset : first.offset + first.length]
     assert ids[: len(head)] == list(head)
     assert ids[len(ids) - len(tail) :] == list(tail)
+
+
+@pytest.mark.parametrize("counts", [(4, 4), (8, 8), (4, 8)])
+def test_two_videos_of_smolvlm_with_text_between(counts: tuple[int, int]) -> None:
+    """Equal numbers of frames: transformers' ids, at every seam. Unequal: its introduction of every video counts the longest
+    one's frames, so that it would depend on its neighbours; here each is introduced as it is alone (C1)."""
+    processor = processor_of("smolvlm", cached=True)
+    place = spec("smolvlm").placeholders["video"]
+    items = [(video(64, 64, frames, seed=frames + at), metadata(frames)) for at, frames in enumerate(counts)]
+    hf_processor = processor.processor.info.get_hf_processor()
+    for prompt in (f"First {place}, then {place}. Compare them.", f"{place}{place}", f"{place}\n{place}\n\n"):
+        ids = processor(prompt, {"video": items})["prompt_token_ids"]
+        data = {"videos": [[one for one, _ in items]], "video_metadata": [[about for _, about in items]]}
+        expected = hf_processor(text=[prompt], **data, do_sample_frames=False, return_tensors="pt")["input_ids"][0]
+        text, wanted = (processor.processor.info.get_tokenizer().decode(one) for one in (ids, expected.tolist()))
+        if counts[0] == counts[1]:
+            assert ids == expected.tolist()
+        else:
+            assert text.replace("of four frames", "of eight frames") == wanted != text
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3, 5), (0, 0), (4, 1)])
+def test_pre_computed_embeddings_of_a_wrong_shape_are_refused(shape: tuple[int, ...]) -> None:
+    """A 4xx: `RequestError` and vLLM's own parser both raise a `ValueError`, before the engine sees anything."""
+    processor = processor_of("internvl", cached=False)
+    processor.model_config.get_multimodal_config().enable_mm_embeds = True
+
+    def ask() -> None:
+        parsed = processor.processor.info.parse_mm_data({"image": [torch.zeros(shape)]})
+        processor.processor(spec("internvl").placeholders["image"], mm_items=parsed)
+
+    # vLLM's parser takes tensors of one or three dimensions for pictures.
+    with pytest.raises(ValueError, match=r"(?i)embedding|one image it can process"):
+        ask()
+
+
+@pytest.mark.parametrize("family", RIGHT["audio"])
+@pytest.mark.parametrize("samples", [1, 150, 31 * 16_000])
+def test_clips_shorter_than_a_frame_and_longer_than_the_window(family: str, samples: int) -> None:
+    """Served with transformers' ids and as many places as embeddings, or refused for the item with the reason."""
+    processor = processor_of(family, cached=False)
+    prompt = f"hear {spec(family).placeholders['audio']} now"
+    sound = clip(samples, seed=1)
+    try:
+        output = processor(prompt, {"audio": [sound]})
+    except RequestError:
+        assert samples < 400, "only a clip shorter than a frame may be refused"
+        return
+    (place,), (item,) = output["mm_placeholders"]["audio"], fields(output, "audio")
+    assert place.get_num_embeds() == int(item["audio.num_embeds"]) > 0
+    hf_processor = processor.processor.info.get_hf_processor()
+    expected = hf_processor(text=prompt, audio=[sound], return_tensors="pt")["input_ids"][0].tolist()
+    assert output["prompt_token_ids"] == expected
+
+
+@pytest.mark.parametrize("family", RIGHT["audio"])
+def test_stereo_and_another_rate_are_made_mono_at_the_extractors_rate(family: str) -> None:
+    """A clip of two equal channels is the clip; one at twice the rate has the length it lasts."""
+    processor = processor_of(family, cached=False)
+    rate = int(processor.processor.info.get_data_parser().audio_resampler.target_sr)
+    prompt = f"hear {spec(family).placeholders['audio']}"
+    mono = clip(rate, seed=1)
+    plain = processor(prompt, {"audio": [mono]})
+    stereo = processor(prompt, {"audio": [(np.stack([mono, mono]), rate)]})
+    assert stereo["prompt_token_ids"] == plain["prompt_token_ids"]
+    (one,), (other,) = fields(plain, "audio"), fields(stereo, "audio")
+    assert one.keys() == other.keys()
+    assert all(equal(one[name], other[name]) for name in one)
+    faster = processor(prompt, {"audio": [(clip(2 * rate, seed=1), 2 * rate)]})
+    assert faster["prompt_token_ids"] == plain["prompt_token_ids"]

@@ -75,15 +75,23 @@ def test_measuring_finds_the_size_that_counts() -> None:
 
 
 class Processor:
-    def _get_num_multimodal_tokens(self, image_sizes: list[list[int]], off: int = 0) -> dict[str, list[int]]:
-        return {"num_image_tokens": [height * width + off for height, width in image_sizes]}
+    def __init__(self, off: int = 0) -> None:
+        self.off = off
+
+    def _get_num_multimodal_tokens(self, image_sizes: list[list[int]]) -> dict[str, list[int]]:
+        return {"num_image_tokens": [height * width + self.off for height, width in image_sizes]}
+
+
+class Failing(Processor):
+    def _get_num_multimodal_tokens(self, image_sizes: list[list[int]]) -> dict[str, list[int]]:
+        raise KeyError("size")
 
 
 def test_a_helper_that_is_wrong_once_is_not_used() -> None:
     def count(size: tuple[int, int]) -> tuple[int, int]:
         return 99, size[0] * size[1]
 
-    assert agrees(helper_count(Processor(), {}), count, [(2, 3), (4, 5)])
-    assert not agrees(helper_count(Processor(), {"off": 1}), count, [(2, 3)])
-    assert not agrees(helper_count(object(), {}), count, [(2, 3)])
-    assert not agrees(helper_count(Processor(), {"unknown": 1}), count, [(2, 3)])
+    assert agrees(helper_count(Processor()), count, [(2, 3), (4, 5)])
+    assert not agrees(helper_count(Processor(off=1)), count, [(2, 3)])
+    assert not agrees(helper_count(object()), count, [(2, 3)])
+    assert not agrees(helper_count(Failing()), count, [(2, 3)])
