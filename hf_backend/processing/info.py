@@ -32,8 +32,9 @@ from hf_backend.probe.sizes import (
     video_steps,
 )
 from hf_backend.processing.parser import DataParser
+from hf_backend.processing.text_only import read_tail, with_tail
 from hf_backend.records import Item, ModalityProfile, ProcessorProfile
-from hf_backend.upstream import BaseProcessingInfo, MultiModalDataParser
+from hf_backend.upstream import BaseProcessingInfo, MultiModalDataParser, TokenizeParams
 
 PROBE_SIZES: tuple[Size, ...] = (SMALL, LARGE, (500, 300), (320, 640))
 """Sizes on which a processor's own counter has to agree with the measurement before it is used."""
@@ -89,6 +90,13 @@ class ProcessingInfo(BaseProcessingInfo):
         """The two small items that processors are measured with, as this one makes them."""
         alone = self.alone(modality)
         return [alone(item, {}) for item in samples(modality, sampling_rate(self.get_hf_processor()))]
+
+    def get_default_tok_params(self) -> TokenizeParams:
+        """How vLLM makes ids of a prompt's text: with what the HF processor puts behind a text alone."""
+        if self.ctx.model_config.skip_tokenizer_init:
+            return super().get_default_tok_params()
+        tail = read_tail(self.get_hf_processor(), self.get_tokenizer())
+        return with_tail(super().get_default_tok_params(), tail)
 
     def get_data_parser(self) -> MultiModalDataParser:
         """Clips come mono at the extractor's rate, videos with their metadata."""

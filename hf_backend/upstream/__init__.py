@@ -31,6 +31,7 @@ from vllm.multimodal.processing import (
 )
 from vllm.multimodal.processing.processor import PlaceholderFeaturesInfo, ResolvedPromptUpdate
 from vllm.platforms import current_platform
+from vllm.renderers import TokenizeParams
 
 __all__ = [
     "MULTIMODAL_REGISTRY",
@@ -56,6 +57,7 @@ __all__ = [
     "PromptUpdateDetails",
     "ResolvedPromptUpdate",
     "TimingContext",
+    "TokenizeParams",
     "VocabParallelEmbedding",
     "current_platform",
     "init_logger",
