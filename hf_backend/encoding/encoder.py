@@ -17,6 +17,7 @@ from hf_backend.encoding.buckets import bucket, join, padded_size, size_of
 from hf_backend.encoding.capture import Captured, CapturedForward
 from hf_backend.encoding.extras import Extras, Path, classify
 from hf_backend.encoding.features import FeaturesMethod
+from hf_backend.encoding.finite import check_finite
 from hf_backend.encoding.items import EncoderItem
 from hf_backend.encoding.memory import Cost, LiveBytes, budget, chunks
 from hf_backend.encoding.ragged import ignores_padding
@@ -96,7 +97,13 @@ class Encoder:
         self._cost: Cost | None = None
         self.ragged = False
         """Whether items of several sizes may be padded to share a call."""
-        self.joinable = profile.joinable and self._joins(probes, device)
+        alone, peaks = [], []
+        for item in probes:
+            with LiveBytes() as counted:
+                alone.append(self([item], device))
+            peaks.append(counted.peak)
+        check_finite(alone, type(model).__name__, modality.name)
+        self.joinable = profile.joinable and self._joins(probes, alone, peaks, device)
         """Whether items may share a call: the processor joins them, and the tower keeps them apart (C9)."""
 
     @property
@@ -216,37 +223,34 @@ class Encoder:
             f" {self._modality.name} items: --limit-mm-per-prompt '{{\"{self._modality.name}\": 0}}'."
         )
 
-    def _joins(self, probes: Sequence[EncoderItem], device: torch.device) -> bool:
-        """Whether an item beside others gives what it gives alone."""
-        buckets = bucket([item.fields for item in probes], self._profile.layouts, joinable=True)
+    def _joins(
+        self, probes: Sequence[EncoderItem], alone: Sequence[torch.Tensor], peaks: Sequence[int], device: torch.device
+    ) -> bool:
+        """Whether an item beside others gives what it gives `alone`, where it took `peaks` bytes."""
+        fields = [item.fields for item in probes]
         # Items of two sizes may share no call; the first then stands beside itself.
-        apart = len(buckets) > 1
-        together = [probes[0], probes[0]] if apart else list(probes)
-        alone, sizes = [], []
-        for item in together:
-            with LiveBytes() as counted:
-                alone.append(self([item], device))
-            sizes.append((size_of(item.fields), counted.peak))
+        apart = len(bucket(fields, self._profile.layouts, joinable=True)) > 1
+        chosen = [0, 0] if apart else [0, 1]
         try:
             with LiveBytes() as counted:
-                joined = self(together, device)
+                joined = self([probes[index] for index in chosen], device)
         except (ValueError, TypeError, RuntimeError) as error:
             self._say("takes one item a call, because a call with two raised", error)
             return False
-        if not equal(joined, torch.cat(alone)):
+        if not equal(joined, torch.cat([alone[index] for index in chosen])):
             self._say("takes one item a call, because a call with two gave", "other embeddings than two calls")
             return False
-        self._cost = Cost.fit(sizes, counted.peak)
+        sizes = [size_of(one) for one in fields]
+        self._cost = Cost.fit(list(zip(sizes, peaks, strict=True)), [sizes[index] for index in chosen], counted.peak)
         # Not clips: two of one pair of lengths may pass by chance. Gemma 3n's tower halves lengths again and again, and what is
         # left of an odd one reaches into the padding.
         if apart and self._modality.name == "image":
             several = [*probes, probes[0]]
-            expected = torch.cat([alone[0], self([probes[1]], device), alone[0]])
             self.ragged = ignores_padding(
                 functools.partial(self._run, several, device),
                 [item.fields for item in several],
                 self._profile.layouts,
-                functools.partial(equal, expected=expected),
+                functools.partial(equal, expected=torch.cat([*alone, alone[0]])),
             )
         return True
 

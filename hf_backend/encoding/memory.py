@@ -67,16 +67,16 @@ class Cost:
         return self.linear * size + self.square * size**2
 
     @classmethod
-    def fit(cls, alone: Sequence[tuple[int, int]], joined: int) -> "Cost":
-        """From size and bytes of two items alone, and the bytes of both in one call.
+    def fit(cls, alone: Sequence[tuple[int, int]], together: Sequence[int], joined: int) -> "Cost":
+        """From size and bytes of two items alone, and the bytes of a call with items of the sizes `together`.
 
-        Where a call takes more than its items alone (a mask over all of them), every item counts for as many times more.
+        Where that takes more than its items alone (a mask over all of them), every item counts for as many times more.
         """
         (small, few), (large, many) = sorted(alone)
         square = max(0.0, (many / large - few / small) / (large - small)) if large > small else 0.0
         linear = max(few / small - square * small, 0.0)
         cost = cls(linear, square)
-        more = max(1.0, joined / sum(cost.of(size) for size, _ in alone))
+        more = max(1.0, joined / sum(map(cost.of, together)))
         return cls(linear * more, square * more)
 
 

@@ -72,7 +72,7 @@ def test_without_a_measurement_a_bucket_is_one_call() -> None:
     ids=["by size", "by its square", "more together than alone", "one size only", "a fixed part counts as size"],
 )
 def test_cost(alone: tuple[tuple[int, int], ...], joined: int, size: int, expected: float) -> None:
-    assert Cost.fit(alone, joined).of(size) == pytest.approx(expected)
+    assert Cost.fit(alone, [size for size, _ in alone], joined).of(size) == pytest.approx(expected)
 
 
 def test_live_bytes_are_those_of_tensors_that_live() -> None:
