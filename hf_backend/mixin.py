@@ -26,7 +26,7 @@ from hf_backend.language.inputs import TextInputs
 from hf_backend.language.lookup import measure_lookup
 from hf_backend.language.positions import rope_positions
 from hf_backend.language.view import language_view
-from hf_backend.layers.chunked import use_chunks
+from hf_backend.layers.chunked import use_chunks, with_chunks
 from hf_backend.layers.kept import aside
 from hf_backend.processing.info import ProcessingInfo
 from hf_backend.records import EMBEDS, ProcessorProfile
@@ -153,6 +153,10 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         """vLLM's attention layers, with those that attend in chunks made so."""
         super()._create_attention_instances(*args)  # type: ignore[misc]
         use_chunks(self)
+
+    def create_attention_instances(self) -> dict[int, Any]:
+        """The same on vLLM 0.29."""
+        return with_chunks(self, super().create_attention_instances())  # type: ignore[misc]
 
     def _patch_config(self) -> None:
         """vLLM's attention for the text model; also where the text config is a copy of the whole (`configs.rules`)."""

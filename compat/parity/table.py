@@ -20,6 +20,8 @@ TABLES: Mapping[str, Sequence[str]] = {
 }
 PROMPT, LOGPROB = "expanded prompt", "log-probability"
 """How `hf_backend.check.compare` begins or words a difference of these kinds."""
+MOST = 150
+"""Characters of an error."""
 PEERS = ("ours", "in-tree", "native")
 
 
@@ -64,7 +66,9 @@ def markdown(results: Iterable[Mapping[str, Any]]) -> str:
         lines = [head, ["---"] * len(head), *rows(results, names)]
         if len(lines) > 2:
             parts.append(f"### {title}\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines))
-    failed = [f"* {one['family']}, {one['peer']}: `{one['error']}`" for one in results if one["error"] is not None]
+    failed = [
+        f"* {one['family']}, {one['peer']}: `{one['error'][:MOST]}`" for one in results if one["error"] is not None
+    ]
     if failed:
         parts.append("### What didn't start\n\n" + "\n".join(failed))
     return "\n\n".join(parts)

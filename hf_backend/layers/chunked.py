@@ -13,22 +13,34 @@ CHUNKED = "chunked_attention"
 """transformers' name in `layer_types`."""
 
 
+def _wanted(model: Any) -> set[int]:
+    """Layers of the type `CHUNKED`."""
+    types = getattr(model.text_config, "layer_types", None) or []
+    return {index for index, kind in enumerate(types) if kind == CHUNKED}
+
+
+def with_chunks(model: Any, instances: dict[int, Any]) -> dict[int, Any]:
+    """vLLM's attention by layer, with those of the type `CHUNKED` made so.
+
+    vLLM 0.29 keeps them in such a table, and not in the model; later ones see `use_chunks`.
+    """
+    wanted = _wanted(model)
+    return {index: _replaced(one, model) if index in wanted else one for index, one in instances.items()}
+
+
 def use_chunks(model: Any) -> int:
     """Replace the attention of layers of the type `CHUNKED`; returns how many.
 
     Raises `UnsupportedModelError` where such a layer's attention isn't found.
     """
-    types = getattr(model.text_config, "layer_types", None) or []
-    wanted = {index for index, kind in enumerate(types) if kind == CHUNKED}
+    wanted = _wanted(model)
+    count = len(wanted)
     if not wanted:
         return 0
-    forward_context = model.compilation_config.static_forward_context
     for module in list(model.model.modules()):
         for name, child in list(module.named_children()):
             if isinstance(child, Attention) and extract_layer_index(child.layer_name) in wanted:
-                # vLLM keeps layers by name, once each.
-                del forward_context[child.layer_name]
-                setattr(module, name, _in_chunks(child, model))
+                setattr(module, name, _replaced(child, model))
                 wanted.remove(extract_layer_index(child.layer_name))
     if wanted and model.pp_group.world_size == 1:
         raise UnsupportedModelError(
@@ -37,10 +49,12 @@ def use_chunks(model: Any) -> int:
             expected="one in each layer that attends in chunks",
             do="Answers to prompts longer than a chunk would be wrong. Please report it with the model's name.",
         )
-    return sum(kind == CHUNKED for kind in types)
+    return count
 
 
-def _in_chunks(attention: Any, model: Any) -> Any:
+def _replaced(attention: Any, model: Any) -> Any:
+    # vLLM keeps layers by name, once each.
+    del model.compilation_config.static_forward_context[attention.layer_name]
     return ChunkedLocalAttention(
         num_heads=attention.num_heads,
         head_size=attention.head_size,
