@@ -106,3 +106,16 @@ NOT_YET: Mapping[str, str] = {
     "qwen3_5": "linear-attention layers, which vLLM's Transformers backend doesn't run (the engine doesn't start)",
 }
 """Family to what is missing, for those that were looked at."""
+
+SINCE: Mapping[str, tuple[str, str]] = {
+    "fun_asr_nano": ("5.17", "5.15.1 has no such class; 5.16 wasn't tried"),
+    "paligemma": (
+        "5.15",
+        "its edit of the prompt is told from the expansion by offsets only (refused at start before)",
+    ),
+    "paligemma2": (
+        "5.15",
+        "its edit of the prompt is told from the expansion by offsets only (refused at start before)",
+    ),
+}
+"""Family to the transformers release from which on its processor can be served, and why."""
