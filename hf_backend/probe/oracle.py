@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hf_backend import versions
 from hf_backend.errors import UnsupportedModelError
 from hf_backend.modalities import Modality
 from hf_backend.placeholders.base import Strategy
@@ -97,12 +98,16 @@ def check_oracle(asked: Asked, order: Sequence[tuple[object, Sequence[int]]]) ->
         return False, edit
     assert nearest is not None
     expected, spliced, first = nearest
+    older = asked.strategy.name == versions.preferred_strategy() == "legacy"
+    hint = (
+        f" From transformers {versions.OFFSETS_SINCE} on processors say what they replaced: try that." if older else ""
+    )
     raise UnsupportedModelError(
         type(info.get_hf_processor()).__name__,
         found=f"{len(expected)} ids from the processor and {len(spliced)} from splicing the items' own expansions by"
         f" {asked.strategy.name}, unequal from position {first}: {expected[first : first + 4]} and {spliced[first : first + 4]}",
         expected="equal ids",
-        do="The processor edits the prompt beyond its placeholders, which this version can't follow.",
+        do="The processor edits the prompt beyond its placeholders, which this version can't follow." + hint,
     )
 
 

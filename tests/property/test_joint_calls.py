@@ -5,11 +5,15 @@ from typing import Any
 import pytest
 
 from compat.processors import processor_with
+from hf_backend import versions
 from hf_backend.errors import RequestError
 from hf_backend.probe import calls
 from hf_backend.probe.samples import picture
 
-pytestmark = pytest.mark.processing
+pytestmark = [
+    pytest.mark.processing,
+    pytest.mark.skipif(versions.preferred_strategy() == "legacy", reason="joint calls are split by offsets"),
+]
 
 MOST_PIXELS = 400_000
 
