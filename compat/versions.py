@@ -28,7 +28,10 @@ ROOT = Path(__file__).parents[1]
 INSTALLED = ""
 """In the place of a release: what is installed."""
 
-TESTS = tuple(f"tests/property/test_{name}.py" for name in ("zoo_processors", "media", "processor_options", "wraps"))
+TESTS = tuple(
+    f"tests/property/test_{name}.py"
+    for name in ("zoo_processors", "media", "processor_options", "wraps", "positions_as_generate")
+)
 LABEL = (
     "from importlib import metadata as m; from hf_backend.versions import vllm_version;"
     "print(vllm_version(), m.version('transformers'))"
