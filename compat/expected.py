@@ -28,6 +28,7 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
     "image": (
         *FOUNDATION,
         "aria",
+        "chameleon",
         "deepseek_vl",
         "exaone4_5",
         "gemma3",
@@ -102,8 +103,6 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
 checkpoints add fresh noise to every clip (`vae_std` of its config): the zoo's has it at 0, since noise has no right answer."""
 
 NOT_YET: Mapping[str, str] = {
-    "chameleon": "right from Python; vLLM's HTTP server makes a text alone into ids by settings of its own, so that the token "
-    "which the processor appends to it is missing there",
     "idefics2": "its processor merges the tokens of touching pictures and edits spaces (refused at start)",
     "lfm2_vl": "short-convolution layers, which vLLM's Transformers backend doesn't run (the engine doesn't start)",
     "minicpmv4_6": "a picture's expansion holds its number in the prompt (refused at start)",
