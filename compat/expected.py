@@ -42,6 +42,7 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
         "glm_ocr",
         "got_ocr2",
         "granite4_vision",
+        "hunyuan_vl",
         "janus",
         "kimi_k25",
         "lighton_ocr",
