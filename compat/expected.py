@@ -30,6 +30,7 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
         "aria",
         "chameleon",
         "deepseek_vl",
+        "deepseek_vl_hybrid",
         "exaone4_5",
         "gemma3",
         "gemma3n",
@@ -38,10 +39,14 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
         "gemma4_unified",
         "gemma4_vision",
         "glm46v",
+        "glm4v_moe",
+        "glm_ocr",
         "got_ocr2",
         "granite4_vision",
+        "hunyuan_vl",
         "janus",
         "kimi_k25",
+        "lighton_ocr",
         "llama4",
         "llava_next_video",
         "ovis2",
@@ -57,6 +62,7 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
         "qwen3_vl_moe",
         "smolvlm",
         "video_llama_3",
+        "video_llava",
         "vipllava",
     ),
     "video": (
@@ -67,6 +73,8 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
         "gemma4_vision",
         "glm46v",
         "glm4v",
+        "glm4v_moe",
+        "glm_ocr",
         "internvl",
         "llava_next_video",
         "llava_onevision",
@@ -79,6 +87,7 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
         "qwen3_vl_moe",
         "smolvlm",
         "video_llama_3",
+        "video_llava",
     ),
     "audio": (
         "audioflamingo3",
@@ -106,6 +115,8 @@ NOT_YET: Mapping[str, str] = {
     "idefics2": "its processor merges the tokens of touching pictures and edits spaces (refused at start)",
     "lfm2_vl": "short-convolution layers, which vLLM's Transformers backend doesn't run (the engine doesn't start)",
     "minicpmv4_6": "a picture's expansion holds its number in the prompt (refused at start)",
+    "qianfan_ocr": "its chat template writes `<image>`, a word that its processor turns into another token before it counts "
+    "items, so that no placeholder is found in the prompt (refused with the request)",
     "qwen3_5": "linear-attention layers, which vLLM's Transformers backend doesn't run (the engine doesn't start)",
 }
 """Family to what is missing, for those that were looked at."""

@@ -68,6 +68,8 @@ LEFT_OUT: Mapping[tuple[str, str], str] = {
     ("phi4_multimodal_audio", "adjacent_clips"): _MIXED,
     ("glm46v", "image_and_video"): _FRAMES_AS_PICTURES,
     ("glm4v", "image_and_video"): _FRAMES_AS_PICTURES,
+    ("glm4v_moe", "image_and_video"): _FRAMES_AS_PICTURES,
+    ("glm_ocr", "image_and_video"): _FRAMES_AS_PICTURES,
     ("smolvlm", "image_and_video"): _FRAMES_AS_PICTURES,
 }
 """Family and case to the reason why it isn't asked: what transformers answers is no reference, or this package says at start

@@ -1,4 +1,4 @@
-"""DeepSeek-VL and Janus: SigLIP over one padded square, as many embeddings for every picture.
+"""DeepSeek-VL and Janus: SigLIP over one padded square, as many embeddings for every picture; the hybrid adds SAM.
 
 Gives `SPECS`. Janus can also draw; its tokenizer of pictures (a VQ-VAE) is part of the checkpoint and never runs here.
 """
@@ -41,6 +41,34 @@ def _deepseek_vl(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
 def _deepseek_vl_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     return {
         "image_processor": transformers.DeepseekVLImageProcessor(size=SIZE, min_size=SMALLEST),
+        "tokenizer": tokenizer,
+        "num_image_tokens": NUM_TOKENS,
+    }
+
+
+def _deepseek_vl_hybrid(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    return {
+        **_deepseek_vl(tokenizer),
+        "high_res_vision_config": {
+            "hidden_size": TOWER_HIDDEN,
+            "output_channels": 16,
+            "num_hidden_layers": TOWER_LAYERS,
+            "num_attention_heads": TOWER_HEADS,
+            "image_size": 2 * TILE,
+            "patch_size": PATCH,
+            # Windows smaller than the grid of 8 x 8 patches, and one layer that sees all of it.
+            "window_size": 3,
+            "global_attn_indexes": [1],
+            "mlp_ratio": 2.0,
+        },
+    }
+
+
+def _deepseek_vl_hybrid_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    return {
+        "image_processor": transformers.DeepseekVLHybridImageProcessor(
+            size=SIZE, high_res_size={"height": 2 * TILE, "width": 2 * TILE}, min_size=SMALLEST
+        ),
         "tokenizer": tokenizer,
         "num_image_tokens": NUM_TOKENS,
     }
@@ -92,6 +120,18 @@ SPECS = (
         config=_deepseek_vl,
         processor_class="DeepseekVLProcessor",
         processor=_deepseek_vl_processor,
+        turns=Turns(user="User: ", user_end="\n\n", assistant="Assistant: ", assistant_end="\n\n"),
+        bos="<|begin_of_sentence|>",
+    ),
+    Spec(
+        name="deepseek_vl_hybrid",
+        placeholders={"image": IMAGE},
+        special_tokens=("<|User|>", "<|Assistant|>", IMAGE),
+        named_tokens={"image_token": IMAGE},
+        config_class="DeepseekVLHybridConfig",
+        config=_deepseek_vl_hybrid,
+        processor_class="DeepseekVLHybridProcessor",
+        processor=_deepseek_vl_hybrid_processor,
         turns=Turns(user="User: ", user_end="\n\n", assistant="Assistant: ", assistant_end="\n\n"),
         bos="<|begin_of_sentence|>",
     ),

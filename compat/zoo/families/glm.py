@@ -1,4 +1,4 @@
-"""GLM-4.1V and GLM-4.6V: a tower over patches of a picture of any size, M-RoPE over half of each head.
+"""GLM-4.1V, GLM-4.5V, GLM-4.6V and GLM-OCR: a tower over patches of a picture of any size, M-RoPE over half of each head.
 
 Gives `SPECS`. Pictures and frames of a video share one placeholder id.
 """
@@ -44,6 +44,26 @@ def _glm4v(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
         "video_start_token_id": token_id(tokenizer, BEGIN_VIDEO),
         "video_end_token_id": token_id(tokenizer, END_VIDEO),
     }
+
+
+def _glm4v_moe(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    config = _glm4v(tokenizer)
+    # One dense layer, then one with experts.
+    config["text_config"] |= {
+        "n_routed_experts": 4,
+        "n_shared_experts": 1,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": HIDDEN,
+        "first_k_dense_replace": 1,
+    }
+    return config
+
+
+def _glm_ocr(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    config = _glm4v(tokenizer)
+    config["text_config"]["rope_parameters"] |= {"partial_rotary_factor": 1.0, "mrope_section": [4, 6, 6]}
+    config["text_config"]["head_dim"] = HIDDEN // 2
+    return config
 
 
 def _glm4v_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
@@ -93,6 +113,38 @@ SPECS = (
         ),
         config_class="Glm46VConfig",
         config=_glm4v,
+        processor_class="Glm46VProcessor",
+        processor=_glm46v_processor,
+        turns=Turns(user="<|user|>\n", user_end="", assistant="<|assistant|>\n", assistant_end=""),
+    ),
+    Spec(
+        name="glm4v_moe",
+        placeholders={
+            "image": f"{BEGIN_IMAGE}{IMAGE}{END_IMAGE}",
+            "video": f"{BEGIN_VIDEO}{VIDEO}{END_VIDEO}",
+        },
+        special_tokens=(
+            *("[gMASK]", "<sop>", "<|user|>", "<|assistant|>"),
+            *(BEGIN_IMAGE, END_IMAGE, BEGIN_VIDEO, END_VIDEO, IMAGE, VIDEO),
+        ),
+        config_class="Glm4vMoeConfig",
+        config=_glm4v_moe,
+        processor_class="Glm4vProcessor",
+        processor=_glm4v_processor,
+        turns=Turns(user="<|user|>\n", user_end="", assistant="<|assistant|>\n", assistant_end=""),
+    ),
+    Spec(
+        name="glm_ocr",
+        placeholders={
+            "image": f"{BEGIN_IMAGE}{IMAGE}{END_IMAGE}",
+            "video": f"{BEGIN_VIDEO}{VIDEO}{END_VIDEO}",
+        },
+        special_tokens=(
+            *("[gMASK]", "<sop>", "<|user|>", "<|assistant|>"),
+            *(BEGIN_IMAGE, END_IMAGE, BEGIN_VIDEO, END_VIDEO, IMAGE, VIDEO),
+        ),
+        config_class="GlmOcrConfig",
+        config=_glm_ocr,
         processor_class="Glm46VProcessor",
         processor=_glm46v_processor,
         turns=Turns(user="<|user|>\n", user_end="", assistant="<|assistant|>\n", assistant_end=""),

@@ -1,4 +1,4 @@
-"""LLaVA, VipLLaVA, LLaVA-NeXT, its video kind and LLaVA-OneVision: CLIP or SigLIP over tiles of a fixed size.
+"""LLaVA, VipLLaVA, LLaVA-NeXT, its video kind, LLaVA-OneVision and Video-LLaVA: CLIP or SigLIP over tiles of a fixed size.
 
 Gives `SPECS`. The first two cut every picture to one tile; the others add tiles that depend on the picture's shape.
 """
@@ -98,6 +98,30 @@ def _llava_next_video_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[st
     }
 
 
+def _video_llava(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    return {
+        "text_config": {"model_type": "llama", **text_sizes_with_head(tokenizer)},
+        "vision_config": {"model_type": "clip_vision_model", "projection_dim": 32, **tower_sizes()},
+        "image_token_index": token_id(tokenizer, IMAGE),
+        "video_token_index": token_id(tokenizer, VIDEO),
+        "image_seq_length": (TILE // PATCH) ** 2,
+        "vision_feature_select_strategy": "default",
+        "vision_feature_layer": -2,
+    }
+
+
+def _video_llava_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    sizes = {"size": {"shortest_edge": TILE}, "crop_size": {"height": TILE, "width": TILE}}
+    return {
+        "image_processor": transformers.VideoLlavaImageProcessor(**sizes),
+        "video_processor": transformers.VideoLlavaVideoProcessor(**sizes),
+        "tokenizer": tokenizer,
+        "patch_size": PATCH,
+        "vision_feature_select_strategy": "default",
+        "num_additional_image_tokens": 1,
+    }
+
+
 def _llava_onevision(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     return {
         "text_config": {"model_type": "qwen2", **text_sizes(tokenizer)},
@@ -174,5 +198,16 @@ SPECS = (
         config=_llava_onevision,
         processor_class="LlavaOnevisionProcessor",
         processor=_llava_onevision_processor,
+    ),
+    Spec(
+        name="video_llava",
+        placeholders={"image": IMAGE, "video": VIDEO},
+        special_tokens=("</s>", IMAGE, VIDEO),
+        config_class="VideoLlavaConfig",
+        config=_video_llava,
+        processor_class="VideoLlavaProcessor",
+        processor=_video_llava_processor,
+        turns=VICUNA,
+        bos="<s>",
     ),
 )

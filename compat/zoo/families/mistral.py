@@ -1,4 +1,4 @@
-"""Mistral 3 and Pixtral: Pixtral's tower over pictures of any size, patches merged 2 x 2 by the first only.
+"""Mistral 3, LightOnOCR and Pixtral: Pixtral's tower over pictures of any size, patches merged 2 x 2 but by the last.
 
 Gives `SPECS`. Pixtral is LLaVA to transformers but for its tower and its processor. An expansion has a separator after
 each row of embeddings, and joint calls pad pictures to the largest.
@@ -36,6 +36,16 @@ def _mistral3_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
         "tokenizer": tokenizer,
         "patch_size": PATCH,
         "spatial_merge_size": MERGE,
+    }
+
+
+def _lighton_ocr(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    return {
+        "text_config": {"model_type": "qwen3", **text_sizes_with_head(tokenizer)},
+        "vision_config": {"model_type": "pixtral", **tower_sizes(image_size=LONGEST_EDGE)},
+        "image_token_id": token_id(tokenizer, IMAGE),
+        "spatial_merge_size": MERGE,
+        "tie_word_embeddings": False,
     }
 
 
@@ -84,5 +94,17 @@ SPECS = (
         processor=_pixtral_processor,
         turns=Turns(user="[INST]", user_end="[/INST]", assistant="", assistant_end="</s>"),
         bos="<s>",
+    ),
+    Spec(
+        name="lighton_ocr",
+        placeholders={"image": IMAGE},
+        special_tokens=("<|im_start|>", "<|im_end|>", IMAGE, BREAK, END),
+        named_tokens={"image_token": IMAGE, "image_break_token": BREAK, "image_end_token": END},
+        config_class="LightOnOcrConfig",
+        config=_lighton_ocr,
+        processor_class="LightOnOcrProcessor",
+        processor=_mistral3_processor,
+        # Patches that fill no 2 x 2 are dropped, on both sides; fewer than four leave none.
+        smallest_picture=(2 * PATCH + 5, 2 * PATCH + 1),
     ),
 )
