@@ -74,7 +74,7 @@ parity: $(STAMP)
 	@$(BIN)/python -m compat.parity $(FAMILIES) --peer ours,in-tree,native --jobs 2 --markdown
 
 matrix: $(STAMP)
-	@$(BIN)/python -m compat.matrix --column
+	@$(BIN)/python -m compat.matrix --column --jobs 2
 
 matrix-quick: $(STAMP)
 	@$(BIN)/python -m compat.matrix --quick
