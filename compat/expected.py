@@ -99,6 +99,7 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
         "gemma4_vision",
         "glmasr",
         "granite_speech",
+        "granite_speech_plus",
         "musicflamingo",
         "phi4_multimodal_audio",
         "qwen2_5_omni_thinker",

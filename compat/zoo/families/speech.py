@@ -53,6 +53,14 @@ def _granite_speech(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     }
 
 
+def _granite_speech_plus(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
+    config = _granite_speech(tokenizer)
+    # The output of one layer more stands beside the last one's.
+    config["encoder_config"]["cat_hidden_layers"] = [1]
+    config["projector_config"]["encoder_hidden_size"] = 2 * TOWER_HIDDEN
+    return config
+
+
 def _granite_speech_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     return {
         "audio_processor": transformers.GraniteSpeechFeatureExtractor(
@@ -189,6 +197,23 @@ SPECS = (
         special_tokens=("<|start_of_role|>", "<|end_of_role|>", "<|audio|>"),
         config_class="GraniteSpeechConfig",
         config=_granite_speech,
+        processor_class="GraniteSpeechProcessor",
+        processor=_granite_speech_processor,
+        model_class=MULTIMODAL,
+        hub_prefixes=HUB_PREFIXES,
+        turns=Turns(
+            user="<|start_of_role|>user<|end_of_role|>",
+            user_end="\n",
+            assistant="<|start_of_role|>assistant<|end_of_role|>",
+            assistant_end="\n",
+        ),
+    ),
+    Spec(
+        name="granite_speech_plus",
+        placeholders={"audio": "<|audio|>"},
+        special_tokens=("<|start_of_role|>", "<|end_of_role|>", "<|audio|>"),
+        config_class="GraniteSpeechPlusConfig",
+        config=_granite_speech_plus,
         processor_class="GraniteSpeechProcessor",
         processor=_granite_speech_processor,
         model_class=MULTIMODAL,
