@@ -19,6 +19,8 @@ Fields = Mapping[str, "FieldValue"]
 
 SMALL = 2**20
 """Numbers in a padded call that costs less than several calls would, whatever is padding in it."""
+SIDED = 4
+"""Dimensions from which on a field's last two are the sides of pictures: item, channel, height, width."""
 WASTE = 1.5
 """How many times as large a larger call may get by padding."""
 
@@ -75,13 +77,16 @@ def _merged(exact: Sequence[list[int]], items: Sequence[Fields], layouts: Mappin
 
 
 def _kind(fields: Fields, layouts: Mapping[str, FieldLayout]) -> Hashable:
-    """What padding can't make equal: everything but sizes. Lists of tensors are never padded."""
-    return tuple(
-        (name, _key(value, layouts[name]))
-        if isinstance(value, list) or layouts[name].joining is Joining.CONSTANT
-        else (name, value.ndim, str(value.dtype))
-        for name, value in sorted(fields.items(), key=lambda pair: pair[0])
-    )
+    """What may not differ between items that are padded: everything but height and width, a field's last two dimensions. What
+    models do with another number of tiles two probe items don't show (Phi-4-multimodal)."""
+    return tuple(sorted((name, _key_but_sides(value, layouts[name])) for name, value in fields.items()))
+
+
+def _key_but_sides(value: "FieldValue", layout: FieldLayout) -> Hashable:
+    key = _key(value, layout)
+    if not isinstance(value, torch.Tensor) or value.ndim < SIDED or layout.joining is Joining.CONSTANT:
+        return key
+    return ("padded", str(value.dtype), tuple(size for dim, size in enumerate(value.shape[:-2]) if dim != layout.dim))
 
 
 def size_of(fields: Fields) -> int:

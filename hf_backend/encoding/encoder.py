@@ -244,7 +244,11 @@ class Encoder:
         self._cost = Cost.fit(list(zip(sizes, peaks, strict=True)), [sizes[index] for index in chosen], counted.peak)
         # Not clips: two of one pair of lengths may pass by chance. Gemma 3n's tower halves lengths again and again, and what is
         # left of an odd one reaches into the padding.
-        if apart and self._modality.name == "image":
+        if (
+            apart
+            and self._modality.name == "image"
+            and len(bucket(fields, self._profile.layouts, True, ragged=True)) == 1
+        ):
             several = [*probes, probes[0]]
             self.ragged = ignores_padding(
                 functools.partial(self._run, several, device),

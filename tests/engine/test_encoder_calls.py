@@ -1,9 +1,11 @@
 """An encoder's calls in a step are bounded by memory, and give what items have alone (C8, C9)."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from children import found
+from children import ROOT, found
 
 from compat.zoo.store import checkpoint
 
@@ -76,3 +78,21 @@ def test_c9_64_pictures_in_bounded_memory(family: str, calls: int, tmp_path: Pat
     room = max(mib * 2**20, told["largest"]) + told["embeddings"]
     assert told["bounded"] <= 1.25 * room < told["free"], told
     assert max(told["free apart"], told["bounded apart"]) < 1e-5
+
+
+@pytest.mark.parametrize(
+    "families",
+    [
+        pytest.param(("mistral3", "phi4_multimodal"), id="padded sides, padded tiles"),
+        pytest.param((), id="every tower of the zoo", marks=[pytest.mark.long, pytest.mark.timeout(1500)]),
+    ],
+)
+def test_c9_in_any_order_and_chunks(families: tuple[str, ...]) -> None:
+    """By the command that makes docs/encoders.md. Mistral 3's pictures of several sizes share a call; Phi-4-multimodal's passed
+    that probe, too, and came out wrong with another number of tiles."""
+    command = [sys.executable, "-m", "compat.encoders", *families]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    if families:
+        assert "| mistral3 | image | its features method | 30+16+24+30+12 | 1 |" in done.stdout
+        assert "| phi4_multimodal | image | the model's own forward | 1065+545+749+1065+1008 | 4 |" in done.stdout

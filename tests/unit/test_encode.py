@@ -169,6 +169,8 @@ def test_ragged_keeps_apart_what_differs_in_more_than_size() -> None:
     other = {"pixels": torch.zeros(1, 3, 3, 3, dtype=torch.float64)}
     listed = {"pixels": [torch.zeros(3, 2, 2)]}
     assert len(bucket([one, other, listed], STACKED, True, ragged=True)) == 3
+    tiled = [{"pixels": torch.zeros(1, tiles, 3, 2, 2)} for tiles in (1, 2)]
+    assert len(bucket(tiled, STACKED, True, ragged=True)) == 2, "Phi-4-multimodal"
 
 
 @pytest.mark.parametrize(
