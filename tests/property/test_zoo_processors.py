@@ -68,7 +68,14 @@ def served(family: str) -> tuple[str, ...]:
     except ValueError:
         assert family in NOT_YET, f"{family}: isn't served, and nothing says why"
         return ()
-    return tuple(name for name in profiles if name in spec(family).placeholders)
+    names = tuple(name for name in profiles if name in spec(family).placeholders)
+    if family in NOT_YET:
+        try:
+            for name in names:
+                fresh(family)(spec(family).placeholders[name], {name: [ITEMS[name][0]]})
+        except RequestError:
+            return ()
+    return names
 
 
 def fields(output: Mapping[str, Any], modality: str) -> list[dict[str, Any]]:
@@ -140,6 +147,7 @@ def test_c1_c2_c4_any_mix_at_any_hit_rate(family: str, case: Any) -> None:
 def test_c5_legacy_and_offsets_agree(family: str) -> None:
     """R10: which processors report offsets hangs on the release; both ways give the same ids and fields."""
     compared = 0
+    tokenizer: Any = fresh(family).processor.info.get_tokenizer() if served(family) else None
     for modality in served(family):
         by_profile = fresh(family).processor.info.alone(modality)
         if by_profile.strategy.name != "offsets":
@@ -149,7 +157,11 @@ def test_c5_legacy_and_offsets_agree(family: str) -> None:
         by_legacy = dataclasses.replace(by_profile, strategy=STRATEGIES["legacy"])
         for item in ITEMS[modality][1:4]:
             one, other = by_profile(item, {}), by_legacy(item, {})
-            assert one.expansion == other.expansion, modality
+            # What the processor says it replaced may be less than the text that was asked with (HunYuan-VL refuses it bare).
+            before, _, after = other.placeholder.partition(one.placeholder)
+            around = [tokenizer.encode(text, add_special_tokens=False) for text in (before, after)]
+            assert (*around[0], *one.expansion.ids, *around[1]) == other.expansion.ids, modality
+            assert one.expansion.num_embeds == other.expansion.num_embeds, modality
             assert same_fields(one.fields, other.fields), modality
             compared += 1
     if not compared:
