@@ -53,7 +53,7 @@ def _measure(info: ProcessingInfo) -> AttentionRule | None:
     for name in VISION:
         if (profile := info.profile.modalities.get(name)) is None:
             continue
-        # Twice the same: of videos of two lengths Gemma 4's processor makes nothing before transformers 5.14.
+        # Twice the same: of videos of two lengths Gemma 4's processor makes nothing up to transformers 5.13.1 at least.
         items = samples(name, sampling_rate(info.get_hf_processor()))[:1] * (2 if profile.joinable else 1)
         text = "some text " + " and ".join([profile.placeholder] * len(items)) + "\nlast."
         alone = info.alone(name)

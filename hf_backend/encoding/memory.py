@@ -34,8 +34,11 @@ class LiveBytes(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run one operation and count what it made."""
-        # What it is given and wasn't made here was there before: a view of it is nothing new.
-        self._known |= {storage._cdata for storage in _storages((args, kwargs))}
+        # What it is given and wasn't made here was there before: a view of it is nothing new, as long as it lives.
+        for storage in _storages((args, kwargs)):
+            if storage._cdata not in self._known:
+                self._known.add(storage._cdata)
+                weakref.finalize(storage, self._known.discard, storage._cdata)
         output = func(*args, **(kwargs or {}))
         for storage in _storages(output):
             if storage._cdata in self._known:

@@ -161,7 +161,8 @@ def test_c5_legacy_and_offsets_agree(family: str) -> None:
             before, _, after = other.placeholder.partition(one.placeholder)
             around = [tokenizer.encode(text, add_special_tokens=False) for text in (before, after)]
             assert (*around[0], *one.expansion.ids, *around[1]) == other.expansion.ids, modality
-            assert one.expansion.num_embeds == other.expansion.num_embeds, modality
+            outside = [(False,) * len(ids) for ids in around]
+            assert (*outside[0], *one.expansion.is_embed, *outside[1]) == other.expansion.is_embed, modality
             assert same_fields(one.fields, other.fields), modality
             compared += 1
     if not compared:

@@ -92,6 +92,19 @@ def test_live_bytes_are_those_of_tensors_that_live() -> None:
     assert counted.peak == 256 + 2 * 512
 
 
+def test_live_bytes_count_a_storage_in_the_place_of_one_that_is_gone() -> None:
+    """A tensor from outside may be freed during the run, and its address used again."""
+    with LiveBytes() as counted:
+        for _ in range(50):
+            outside = torch.tensor([1.0] * 64)  # made without an operation
+            made = outside * 2
+            assert counted.now >= made.nbytes
+            del outside, made
+            again = [torch.empty(64).fill_(0.0) for _ in range(4)]
+            assert counted.now >= 4 * again[0].nbytes
+            del again
+
+
 def test_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(BUDGET_ENV, raising=False)
     assert budget(CPU) == CPU_BUDGET

@@ -3,6 +3,7 @@
 Gives `SPECS`. Janus can also draw; its tokenizer of pictures (a VQ-VAE) is part of the checkpoint and never runs here.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from compat.zoo.sizes import (
@@ -110,30 +111,28 @@ def _janus_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     }
 
 
+DEEPSEEK_VL = Spec(
+    name="deepseek_vl",
+    placeholders={"image": IMAGE},
+    special_tokens=("<|User|>", "<|Assistant|>", IMAGE),
+    named_tokens={"image_token": IMAGE},
+    config_class="DeepseekVLConfig",
+    config=_deepseek_vl,
+    processor_class="DeepseekVLProcessor",
+    processor=_deepseek_vl_processor,
+    turns=Turns(user="User: ", user_end="\n\n", assistant="Assistant: ", assistant_end="\n\n"),
+    bos="<|begin_of_sentence|>",
+)
+
 SPECS = (
-    Spec(
-        name="deepseek_vl",
-        placeholders={"image": IMAGE},
-        special_tokens=("<|User|>", "<|Assistant|>", IMAGE),
-        named_tokens={"image_token": IMAGE},
-        config_class="DeepseekVLConfig",
-        config=_deepseek_vl,
-        processor_class="DeepseekVLProcessor",
-        processor=_deepseek_vl_processor,
-        turns=Turns(user="User: ", user_end="\n\n", assistant="Assistant: ", assistant_end="\n\n"),
-        bos="<|begin_of_sentence|>",
-    ),
-    Spec(
+    DEEPSEEK_VL,
+    replace(
+        DEEPSEEK_VL,
         name="deepseek_vl_hybrid",
-        placeholders={"image": IMAGE},
-        special_tokens=("<|User|>", "<|Assistant|>", IMAGE),
-        named_tokens={"image_token": IMAGE},
         config_class="DeepseekVLHybridConfig",
         config=_deepseek_vl_hybrid,
         processor_class="DeepseekVLHybridProcessor",
         processor=_deepseek_vl_hybrid_processor,
-        turns=Turns(user="User: ", user_end="\n\n", assistant="Assistant: ", assistant_end="\n\n"),
-        bos="<|begin_of_sentence|>",
     ),
     Spec(
         name="janus",

@@ -3,6 +3,7 @@
 Gives `SPECS`. Pictures and frames of a video share one placeholder id.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from compat.zoo.sizes import HIDDEN, LONGEST_EDGE, PATCH, TILE, TOWER_HEADS, TOWER_HIDDEN, TOWER_LAYERS, text_sizes
@@ -84,69 +85,44 @@ def _glm46v_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
     }
 
 
-SPECS = (
-    Spec(
-        name="glm4v",
-        placeholders={
-            "image": f"{BEGIN_IMAGE}{IMAGE}{END_IMAGE}",
-            "video": f"{BEGIN_VIDEO}{VIDEO}{END_VIDEO}",
-        },
-        special_tokens=(
-            *("[gMASK]", "<sop>", "<|user|>", "<|assistant|>"),
-            *(BEGIN_IMAGE, END_IMAGE, BEGIN_VIDEO, END_VIDEO, IMAGE, VIDEO),
-        ),
-        config_class="Glm4vConfig",
-        config=_glm4v,
-        processor_class="Glm4vProcessor",
-        processor=_glm4v_processor,
-        turns=Turns(user="<|user|>\n", user_end="", assistant="<|assistant|>\n", assistant_end=""),
+GLM4V = Spec(
+    name="glm4v",
+    placeholders={
+        "image": f"{BEGIN_IMAGE}{IMAGE}{END_IMAGE}",
+        "video": f"{BEGIN_VIDEO}{VIDEO}{END_VIDEO}",
+    },
+    special_tokens=(
+        *("[gMASK]", "<sop>", "<|user|>", "<|assistant|>"),
+        *(BEGIN_IMAGE, END_IMAGE, BEGIN_VIDEO, END_VIDEO, IMAGE, VIDEO),
     ),
-    Spec(
+    config_class="Glm4vConfig",
+    config=_glm4v,
+    processor_class="Glm4vProcessor",
+    processor=_glm4v_processor,
+    turns=Turns(user="<|user|>\n", user_end="", assistant="<|assistant|>\n", assistant_end=""),
+)
+
+SPECS = (
+    GLM4V,
+    replace(
+        GLM4V,
         name="glm46v",
-        placeholders={
-            "image": f"{BEGIN_IMAGE}{IMAGE}{END_IMAGE}",
-            "video": f"{BEGIN_VIDEO}{VIDEO}{END_VIDEO}",
-        },
-        special_tokens=(
-            *("[gMASK]", "<sop>", "<|user|>", "<|assistant|>"),
-            *(BEGIN_IMAGE, END_IMAGE, BEGIN_VIDEO, END_VIDEO, IMAGE, VIDEO),
-        ),
         config_class="Glm46VConfig",
-        config=_glm4v,
         processor_class="Glm46VProcessor",
         processor=_glm46v_processor,
-        turns=Turns(user="<|user|>\n", user_end="", assistant="<|assistant|>\n", assistant_end=""),
     ),
-    Spec(
+    replace(
+        GLM4V,
         name="glm4v_moe",
-        placeholders={
-            "image": f"{BEGIN_IMAGE}{IMAGE}{END_IMAGE}",
-            "video": f"{BEGIN_VIDEO}{VIDEO}{END_VIDEO}",
-        },
-        special_tokens=(
-            *("[gMASK]", "<sop>", "<|user|>", "<|assistant|>"),
-            *(BEGIN_IMAGE, END_IMAGE, BEGIN_VIDEO, END_VIDEO, IMAGE, VIDEO),
-        ),
         config_class="Glm4vMoeConfig",
         config=_glm4v_moe,
-        processor_class="Glm4vProcessor",
-        processor=_glm4v_processor,
-        turns=Turns(user="<|user|>\n", user_end="", assistant="<|assistant|>\n", assistant_end=""),
     ),
-    Spec(
+    replace(
+        GLM4V,
         name="glm_ocr",
-        placeholders={
-            "image": f"{BEGIN_IMAGE}{IMAGE}{END_IMAGE}",
-            "video": f"{BEGIN_VIDEO}{VIDEO}{END_VIDEO}",
-        },
-        special_tokens=(
-            *("[gMASK]", "<sop>", "<|user|>", "<|assistant|>"),
-            *(BEGIN_IMAGE, END_IMAGE, BEGIN_VIDEO, END_VIDEO, IMAGE, VIDEO),
-        ),
         config_class="GlmOcrConfig",
         config=_glm_ocr,
         processor_class="Glm46VProcessor",
         processor=_glm46v_processor,
-        turns=Turns(user="<|user|>\n", user_end="", assistant="<|assistant|>\n", assistant_end=""),
     ),
 )

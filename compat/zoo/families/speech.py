@@ -3,6 +3,7 @@
 Gives `SPECS`. Not for windows of a fixed length (`compat.zoo.families.audio`).
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from compat.zoo.families.audio import HUB_PREFIXES, MEL_BINS, MULTIMODAL
@@ -156,6 +157,24 @@ def _qwen3_asr_processor(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]
     return {"feature_extractor": transformers.Qwen3ASRFeatureExtractor(feature_size=MEL_BINS), "tokenizer": tokenizer}
 
 
+GRANITE_SPEECH = Spec(
+    name="granite_speech",
+    placeholders={"audio": "<|audio|>"},
+    special_tokens=("<|start_of_role|>", "<|end_of_role|>", "<|audio|>"),
+    config_class="GraniteSpeechConfig",
+    config=_granite_speech,
+    processor_class="GraniteSpeechProcessor",
+    processor=_granite_speech_processor,
+    model_class=MULTIMODAL,
+    hub_prefixes=HUB_PREFIXES,
+    turns=Turns(
+        user="<|start_of_role|>user<|end_of_role|>",
+        user_end="\n",
+        assistant="<|start_of_role|>assistant<|end_of_role|>",
+        assistant_end="\n",
+    ),
+)
+
 SPECS = (
     Spec(
         name="qwen3_asr",
@@ -191,38 +210,11 @@ SPECS = (
         model_class=MULTIMODAL,
         hub_prefixes=HUB_PREFIXES,
     ),
-    Spec(
-        name="granite_speech",
-        placeholders={"audio": "<|audio|>"},
-        special_tokens=("<|start_of_role|>", "<|end_of_role|>", "<|audio|>"),
-        config_class="GraniteSpeechConfig",
-        config=_granite_speech,
-        processor_class="GraniteSpeechProcessor",
-        processor=_granite_speech_processor,
-        model_class=MULTIMODAL,
-        hub_prefixes=HUB_PREFIXES,
-        turns=Turns(
-            user="<|start_of_role|>user<|end_of_role|>",
-            user_end="\n",
-            assistant="<|start_of_role|>assistant<|end_of_role|>",
-            assistant_end="\n",
-        ),
-    ),
-    Spec(
+    GRANITE_SPEECH,
+    replace(
+        GRANITE_SPEECH,
         name="granite_speech_plus",
-        placeholders={"audio": "<|audio|>"},
-        special_tokens=("<|start_of_role|>", "<|end_of_role|>", "<|audio|>"),
         config_class="GraniteSpeechPlusConfig",
         config=_granite_speech_plus,
-        processor_class="GraniteSpeechProcessor",
-        processor=_granite_speech_processor,
-        model_class=MULTIMODAL,
-        hub_prefixes=HUB_PREFIXES,
-        turns=Turns(
-            user="<|start_of_role|>user<|end_of_role|>",
-            user_end="\n",
-            assistant="<|start_of_role|>assistant<|end_of_role|>",
-            assistant_end="\n",
-        ),
     ),
 )
