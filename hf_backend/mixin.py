@@ -103,7 +103,7 @@ class GenericMultiModalMixin(ItemAttentionMixin):
                 run=functools.partial(encoder, device=device),
                 model_name=type(self.model).__name__,
                 chunks=functools.partial(encoder.chunks, device=device),
-                ragged=encoder.ragged,
+                padded=encoder.padded,
             )
         return embeddings
 
@@ -121,7 +121,9 @@ class GenericMultiModalMixin(ItemAttentionMixin):
                 probes = [encoder_item(item) for item in self._info.probe_items(name)]
                 first[name] = probes[0]
                 with refused_by_model(self.model, name):
-                    self._encoders[name] = Encoder(self.model, modalities.get(name), profile, probes, lookup, device)
+                    self._encoders[name] = Encoder(
+                        self.model, modalities.get(name), profile, probes, lookup, device, self._clips_of_many_lengths
+                    )
                 if compiles_encoders(self.vllm_config):
                     what = f"the {name} encoder of {type(self.model).__name__}"
                     compile_encoder(
@@ -133,6 +135,9 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         self._inputs.check_pipeline(self.pp_group.world_size)
         tell_compiled_apart(self.vllm_config, self._inputs)
         check_mixtures(self.model, self._encoders, first, device)
+
+    def _clips_of_many_lengths(self) -> list[EncoderItem]:
+        return [encoder_item(item) for item in self._info.clips_of_many_lengths()]
 
     def eval(self) -> Self:
         """vLLM's loaders end with this, after weights are loaded and made ready and before anything is profiled: encoders

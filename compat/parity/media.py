@@ -19,6 +19,7 @@ VIDEO_CASE_NAMES = (
 CLIP_CASE_NAMES = (
     "one_clip",
     "other_length",
+    "odd_lengths",
     "two_clips",
     "two_clips_of_one_length",
     "adjacent_clips",
@@ -83,6 +84,10 @@ LONG_VIDEO = (112, 80, 8)
 """Width and height in pixels, number of frames. The first two have one length: many HF processors stack the frames of
 several videos and take no others."""
 
+ODD_LENGTHS = (0.7690625, 0.3337, 1.2811, 2.0513)
+"""Seconds of clips. The first is 12,305 samples at 16 kHz: Gemma 4's processor pads them to 12,416, which is a frame more, and that
+frame one embedding more than there are places."""
+
 
 def _around(before: str, *items: Item) -> Request:
     """`items` with texts before, between and after them."""
@@ -146,6 +151,12 @@ def _clip_cases(family: Spec) -> tuple[Case, ...]:
             "shorter and longer clips, so other counts",
             ("C12",),
             ((_around("Hear ", Clip(0.7, 310)),), (_around("Hear ", Clip(2.6, 311)),)),
+        ),
+        Case(
+            "odd_lengths",
+            "clips that fill no block of samples, frames or windows: padded alone, and the padding gives no embedding",
+            ("C4", "C12"),
+            tuple((_around("Hear ", Clip(seconds, 360 + n)),) for n, seconds in enumerate(ODD_LENGTHS)),
         ),
         Case(
             "two_clips",

@@ -1,7 +1,7 @@
 """Which items may share an encoder call, and their fields joined.
 
 Takes the items' fields and the measured layouts; gives groups of item indices, and one set of arguments a group. Nothing is
-padded, unless the encoder was seen to take no notice of padding (`hf_backend.encoding.ragged`). Pure.
+padded, unless the encoder was seen to take no notice of padding, and in which dimensions (`hf_backend.encoding.ragged`). Pure.
 """
 
 import math
@@ -17,19 +17,20 @@ if TYPE_CHECKING:
 
 Fields = Mapping[str, "FieldValue"]
 
+Dims = Mapping[str, frozenset[int]]
+"""Field to the dimensions, counted from 0, in which items may be padded to one size."""
+
 SMALL = 2**20
 """Numbers in a padded call that costs less than several calls would, whatever is padding in it."""
-SIDED = 4
-"""Dimensions from which on a field's last two are the sides of pictures: item, channel, height, width."""
 WASTE = 1.5
 """How many times as large a larger call may get by padding."""
 
 
 def bucket(
-    items: Sequence[Fields], layouts: Mapping[str, FieldLayout], joinable: bool, ragged: bool = False
+    items: Sequence[Fields], layouts: Mapping[str, FieldLayout], joinable: bool, padded: Dims | None = None
 ) -> list[list[int]]:
     """Indices of items that agree in everything but the joining dimension of each field, in order of first appearance; where
-    `ragged`, of several such groups as long as padding them is cheaper than calls of their own.
+    they may be `padded`, of several such groups as long as that is cheaper than calls of their own.
 
     Packed layouts (Qwen2-VL: rows of patches) agree whatever the size of the pictures: one bucket. Stacked ones
     (Pixtral: height and width) agree when the sizes do. Items that don't join are buckets of their own.
@@ -41,7 +42,7 @@ def bucket(
         key = tuple(sorted((name, _key(value, layouts[name])) for name, value in fields.items()))
         groups.setdefault(key, []).append(index)
     exact = list(groups.values())
-    return _merged(exact, items, layouts) if ragged and len(exact) > 1 else exact
+    return _merged(exact, items, layouts, padded) if padded is not None and len(exact) > 1 else exact
 
 
 def _key(value: "FieldValue", layout: FieldLayout) -> Hashable:
@@ -58,13 +59,15 @@ def _key_of_tensor(value: torch.Tensor, layout: FieldLayout) -> tuple[Hashable, 
     return ("joined", str(value.dtype), value.ndim, others)
 
 
-def _merged(exact: Sequence[list[int]], items: Sequence[Fields], layouts: Mapping[str, FieldLayout]) -> list[list[int]]:
+def _merged(
+    exact: Sequence[list[int]], items: Sequence[Fields], layouts: Mapping[str, FieldLayout], dims: Dims
+) -> list[list[int]]:
     """Groups of items of one size each, largest first, put together while the padded call stays small."""
     merged: list[list[int]] = []
     numbers = 0
     for group in sorted(exact, key=lambda group: -size_of(items[group[0]])):
         own = len(group) * size_of(items[group[0]])
-        if merged and _kind(items[merged[-1][0]], layouts) == _kind(items[group[0]], layouts):
+        if merged and _kind(items[merged[-1][0]], layouts, dims) == _kind(items[group[0]], layouts, dims):
             together = [*merged[-1], *group]
             padded = padded_size([items[index] for index in together]) * len(together)
             if padded <= max(SMALL, WASTE * (numbers + own)):
@@ -76,17 +79,18 @@ def _merged(exact: Sequence[list[int]], items: Sequence[Fields], layouts: Mappin
     return merged
 
 
-def _kind(fields: Fields, layouts: Mapping[str, FieldLayout]) -> Hashable:
-    """What may not differ between items that are padded: everything but height and width, a field's last two dimensions. What
-    models do with another number of tiles two probe items don't show (Phi-4-multimodal)."""
-    return tuple(sorted((name, _key_but_sides(value, layouts[name])) for name, value in fields.items()))
+def _kind(fields: Fields, layouts: Mapping[str, FieldLayout], dims: Dims) -> Hashable:
+    """What may not differ between items that are padded: everything but `dims`."""
+    return tuple(
+        sorted((name, _key_but(value, layouts[name], dims.get(name, frozenset()))) for name, value in fields.items())
+    )
 
 
-def _key_but_sides(value: "FieldValue", layout: FieldLayout) -> Hashable:
-    key = _key(value, layout)
-    if not isinstance(value, torch.Tensor) or value.ndim < SIDED or layout.joining is Joining.CONSTANT:
-        return key
-    return ("padded", str(value.dtype), tuple(size for dim, size in enumerate(value.shape[:-2]) if dim != layout.dim))
+def _key_but(value: "FieldValue", layout: FieldLayout, dims: frozenset[int]) -> Hashable:
+    if not isinstance(value, torch.Tensor) or not dims or layout.joining is Joining.CONSTANT:
+        return _key(value, layout)
+    others = tuple(size for dim, size in enumerate(value.shape) if dim != layout.dim and dim not in dims)
+    return ("padded", str(value.dtype), value.ndim, others)
 
 
 def size_of(fields: Fields) -> int:

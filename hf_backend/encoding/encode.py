@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
 
-from hf_backend.encoding.buckets import bucket
+from hf_backend.encoding.buckets import Dims, bucket
 from hf_backend.encoding.items import EncoderItem
 from hf_backend.errors import EncoderOutputError
 from hf_backend.records import FieldLayout
@@ -27,17 +27,17 @@ def encode(
     run: RunEncoder,
     model_name: str,
     chunks: Chunks = lambda items: [list(range(len(items)))],
-    ragged: bool = False,
+    padded: Dims | None = None,
 ) -> list[torch.Tensor]:
     """Embeddings of each item, [its embedding count, hidden size], in the order of `items`.
 
-    A bucket's items share as few calls as `chunks` says; one, if it isn't given. `ragged`: items of several sizes may be
-    padded to share one.
+    A bucket's items share as few calls as `chunks` says; one, if it isn't given. `padded`: in which dimensions items of
+    several sizes may be padded to share one.
 
     Raises `EncoderOutputError` naming the model, the items, and the rows found and expected.
     """
     embeddings: dict[int, torch.Tensor] = {}
-    for indices in _calls(items, layouts, joinable, ragged, chunks):
+    for indices in _calls(items, layouts, joinable, padded, chunks):
         counts = [items[index].num_embeds for index in indices]
         in_bucket = [items[index] for index in indices]
         # Mistral3 squeezes what a call returns, and a single embedding then has no rows left to split: twice, it has.
@@ -55,9 +55,13 @@ def encode(
 
 
 def _calls(
-    items: Sequence[EncoderItem], layouts: Mapping[str, FieldLayout], joinable: bool, ragged: bool, chunks: Chunks
+    items: Sequence[EncoderItem],
+    layouts: Mapping[str, FieldLayout],
+    joinable: bool,
+    padded: Dims | None,
+    chunks: Chunks,
 ) -> Iterator[list[int]]:
     """The indices of each call's items."""
-    for indices in bucket([item.fields for item in items], layouts, joinable, ragged):
+    for indices in bucket([item.fields for item in items], layouts, joinable, padded):
         for chunk in chunks([items[index] for index in indices]):
             yield [indices[number] for number in chunk]

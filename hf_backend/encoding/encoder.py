@@ -1,6 +1,6 @@
 """One modality's encoder: which of two ways of running it gives what the model's own forward gives.
 
-Takes a model, a modality and two probe items; gives a function from a bucket of items to embeddings. The features method is
+Takes a model, a modality and probe items; gives a function from a bucket of items to embeddings. The features method is
 the quick way, the model's own forward up to its text model is the reference. At start both are run: where their rows are
 equal the features method serves, else the forward. Where the text model is given features of several levels, the forward
 serves, and an item's rows are as many times wider. What neither can give stops the start.
@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
-from hf_backend.encoding.buckets import bucket, join, padded_size, size_of
+from hf_backend.encoding.buckets import Dims, bucket, join, padded_size, size_of
 from hf_backend.encoding.capture import Captured, CapturedForward
 from hf_backend.encoding.extras import Extras, Path, classify
 from hf_backend.encoding.features import FeaturesMethod
 from hf_backend.encoding.finite import check_finite
 from hf_backend.encoding.items import EncoderItem
 from hf_backend.encoding.memory import Cost, LiveBytes, budget, chunks
-from hf_backend.encoding.ragged import ignores_padding
+from hf_backend.encoding.ragged import lengths, padded_dims, sides
 from hf_backend.errors import HFBackendError, UnsupportedModelError
 from hf_backend.modalities import Modality
 from hf_backend.records import ModalityProfile
@@ -74,6 +74,7 @@ class Encoder:
         probes: Sequence[EncoderItem],
         lookup: TokenLookup,
         device: torch.device,
+        of_many_lengths: Callable[[], Sequence[EncoderItem]] = list,
     ) -> None:
         self._model = model
         self._modality = modality
@@ -95,8 +96,8 @@ class Encoder:
         for item in probes:
             self._hold_to_forward(item, device)
         self._cost: Cost | None = None
-        self.ragged = False
-        """Whether items of several sizes may be padded to share a call."""
+        self.padded: Dims | None = None
+        """In which dimensions items of several sizes may be padded to share a call; None where they may not."""
         alone, peaks = [], []
         for item in probes:
             with LiveBytes() as counted:
@@ -105,6 +106,8 @@ class Encoder:
         check_finite(alone, type(model).__name__, modality.name)
         self.joinable = profile.joinable and self._joins(probes, alone, peaks, device)
         """Whether items may share a call: the processor joins them, and the tower keeps them apart (C9)."""
+        if self.joinable:
+            self.padded = self._padded(probes, alone, of_many_lengths, device)
 
     @property
     def levels(self) -> tuple[Path, ...]:
@@ -113,14 +116,24 @@ class Encoder:
 
     def __call__(self, items: Sequence[EncoderItem], device: torch.device) -> torch.Tensor:
         """Embeddings of one bucket's items, [rows, hidden size * (1 + levels)]."""
-        fill = 0.0 if self.ragged else None
+        fill = None if self.padded is None else 0.0
         return self._run(items, device, join([item.fields for item in items], self._profile.layouts, fill))
 
     def _run(
         self, items: Sequence[EncoderItem], device: torch.device, fields: "Mapping[str, FieldValue]"
     ) -> torch.Tensor:
         if self._features is not None:
-            return self._features(fields, device)
+            rows = self._features(fields, device)
+            expected = sum(item.num_embeds for item in items)
+            if self._forward is None or len(rows) == expected:
+                return rows
+            # Whatever the probe items didn't show: an error here would end the engine, and the forward is the reference.
+            logger.info_once(
+                "hf_backend: %s of %s runs through the model's own forward where the features method gives another number of rows"
+                " than there are places.",
+                self._modality.name,
+                type(self._model).__name__,
+            )
         captured, is_embed = self._run_forward(fields, items, device)
         return (self._extras or Extras()).rows(captured, is_embed)
 
@@ -242,26 +255,43 @@ class Encoder:
             return False
         sizes = [size_of(one) for one in fields]
         self._cost = Cost.fit(list(zip(sizes, peaks, strict=True)), [sizes[index] for index in chosen], counted.peak)
-        # Not clips: two of one pair of lengths may pass by chance. Gemma 3n's tower halves lengths again and again, and what is
-        # left of an odd one reaches into the padding.
-        if (
-            apart
-            and self._modality.name == "image"
-            and len(bucket(fields, self._profile.layouts, True, ragged=True)) == 1
-        ):
-            several = [*probes, probes[0]]
-            self.ragged = ignores_padding(
-                functools.partial(self._run, several, device),
-                [item.fields for item in several],
-                self._profile.layouts,
-                functools.partial(equal, expected=torch.cat([*alone, alone[0]])),
-            )
         return True
+
+    def _padded(
+        self,
+        probes: Sequence[EncoderItem],
+        alone: Sequence[torch.Tensor],
+        of_many_lengths: Callable[[], Sequence[EncoderItem]],
+        device: torch.device,
+    ) -> Dims | None:
+        """In which dimensions items of several sizes may be padded to share a call."""
+        layouts = self._profile.layouts
+        if len(bucket([item.fields for item in probes], layouts, joinable=True)) == 1:
+            return None  # they join as they are
+        dims_of = {"image": sides, "audio": lengths}.get(self._modality.name)
+        if dims_of is None:
+            return None
+        several, given = [*probes, probes[0]], [*alone, alone[0]]
+
+        def found() -> Dims | None:
+            fields = [item.fields for item in several]
+            run = functools.partial(self._run, several, device)
+            return padded_dims(run, fields, given, layouts, dims_of(fields, layouts))
+
+        dims = found()
+        if dims is None or self._modality.name != "audio":
+            return dims
+        # Two clips may pass by chance: Gemma 3n's tower halves lengths again and again, and what is left of an odd one reaches
+        # into the padding.
+        more = of_many_lengths()
+        several += more
+        given += [self([item], device) for item in more]
+        return found()
 
     def chunks(self, items: Sequence[EncoderItem], device: torch.device) -> list[list[int]]:
         """Which of a bucket's items share a call, by what was measured and the memory there is now."""
         fields = [item.fields for item in items]
-        sizes = [padded_size(fields)] * len(fields) if self.ragged else [size_of(one) for one in fields]
+        sizes = [size_of(one) for one in fields] if self.padded is None else [padded_size(fields)] * len(fields)
         return chunks(sizes, self._cost, budget(device)) if len(items) > 1 else [[0]]
 
     def _say(self, what: str, why: object) -> None:

@@ -70,12 +70,16 @@ def as_rows(output: Any) -> torch.Tensor:
 
     transformers 5 returns an output object whose `pooler_output` is a tensor of two or more dimensions, or a sequence of
     them, one an item or one a tile; the Omni models' audio leaves it out and means `last_hidden_state`. Rows are in item
-    order in every form. Raises `ValueError` for anything else.
+    order in every form. An `attention_mask` beside them says which rows are of an item: Gemma 4's processor pads a clip to
+    whole blocks of samples, which at some lengths is a row more than there are placeholders. Raises `ValueError` for anything else.
     """
     pooled = getattr(output, "pooler_output", output)
     if pooled is None:
         pooled = getattr(output, "last_hidden_state", None)
     if isinstance(pooled, torch.Tensor) and pooled.ndim >= 2:
+        mask = getattr(output, "attention_mask", None)
+        if isinstance(mask, torch.Tensor) and mask.shape == pooled.shape[:-1]:
+            return pooled[mask.to(pooled.device, torch.bool)]
         return pooled.reshape(-1, pooled.shape[-1])
     if isinstance(pooled, (list, tuple)) and pooled:
         return torch.cat([as_rows(part) for part in pooled])

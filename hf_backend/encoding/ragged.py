@@ -1,8 +1,8 @@
 """Whether an encoder takes no notice of padding, so that items of several sizes may share a call.
 
-Takes a function that runs the encoder on joined fields, two items of different sizes and what each gives alone; gives yes or no.
-Equal embeddings aren't enough: in bfloat16 a little of the padding would pass for rounding. What the padding holds must make no
-difference, bit for bit (Pixtral cuts it off).
+Takes a function that runs the encoder on joined fields, items of different sizes and what each gives alone; gives the dimensions
+in which items may be padded, or None. Equal embeddings aren't enough: in bfloat16 a little of the padding would pass for rounding.
+What the padding holds must make no difference, bit for bit (Pixtral cuts it off, a mask hides it from Qwen3-Omni's tower).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,27 +10,65 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from hf_backend.encoding.buckets import Fields, join
-from hf_backend.records import FieldLayout
+from hf_backend.encoding.buckets import Dims, Fields, bucket, join
+from hf_backend.records import FieldLayout, Joining
 
 if TYPE_CHECKING:
     from hf_backend.records import FieldValue
 
 GARBAGE = 3.0
 """What nothing may be made of: of the size of a normalised pixel or a feature of sound."""
+SIDED = 4
+"""Dimensions from which on a field's last two are the sides of pictures: item, channel, height, width."""
+ROUNDING = 1000
+"""Times the dtype's epsilon: another number of rows or of masked keys is another order of additions."""
 
 
-def ignores_padding(
+def sides(items: Sequence[Fields], layouts: Mapping[str, FieldLayout]) -> Dims:
+    """The dimensions of pictures that padding may fill: height and width, and nothing else. What models do with another number
+    of tiles two probe items don't show (Phi-4-multimodal)."""
+    return {
+        name: frozenset({value.ndim - 2, value.ndim - 1})
+        for name, value in items[0].items()
+        if isinstance(value, torch.Tensor) and value.ndim >= SIDED and _joins(layouts[name])
+    }
+
+
+def lengths(items: Sequence[Fields], layouts: Mapping[str, FieldLayout]) -> Dims:
+    """The dimensions of clips that padding may fill: those in which `items`, of many lengths, were seen to differ."""
+    differing: dict[str, frozenset[int]] = {}
+    for name in items[0]:
+        shapes = [value.shape for fields in items if isinstance(value := fields[name], torch.Tensor)]
+        if len(shapes) == len(items) and _joins(layouts[name]):
+            sizes = enumerate(zip(*shapes, strict=True))
+            differing[name] = frozenset(dim for dim, seen in sizes if len(set(seen)) > 1 and dim != layouts[name].dim)
+    return differing
+
+
+def _joins(layout: FieldLayout) -> bool:
+    return layout.joining is Joining.CONCATENATED
+
+
+def padded_dims(
     run: "Callable[[Mapping[str, FieldValue]], torch.Tensor]",
     items: Sequence[Fields],
+    alone: Sequence[torch.Tensor],
     layouts: Mapping[str, FieldLayout],
-    is_right: Callable[[torch.Tensor], bool],
-) -> bool:
-    """Whether `items`, padded to one size, give what `is_right` takes, and the same whatever the padding holds."""
-    if any(isinstance(value, list) for fields in items for value in fields.values()):
-        return False
+    dims: Dims,
+) -> Dims | None:
+    """`dims` if `items`, padded there to one size, give what they give `alone` whatever the padding holds; else None."""
+    if len(bucket(items, layouts, joinable=True, padded=dims)) > 1:
+        return None
+    expected = torch.cat(list(alone))
     try:
         zeros, garbage = (run(join(items, layouts, fill)) for fill in (0.0, GARBAGE))
     except (ValueError, TypeError, RuntimeError, IndexError):
-        return False  # sizes that can't be padded: a grid says another number of patches
-    return is_right(zeros) and torch.equal(zeros, garbage)
+        return None  # sizes that can't be padded: a grid says another number of patches
+    return dims if _close(zeros, expected) and torch.equal(zeros, garbage) else None
+
+
+def _close(found: torch.Tensor, expected: torch.Tensor) -> bool:
+    if found.shape != expected.shape:
+        return False
+    tolerance = min(ROUNDING * torch.finfo(expected.dtype).eps, 1e-2)
+    return bool(((found - expected).abs() <= tolerance * expected.abs().max()).all())

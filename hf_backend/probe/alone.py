@@ -46,11 +46,11 @@ def process(
     info: "BaseProcessingInfo",
     modality: Modality,
     strategy: Strategy,
-    text: str,
+    text: str | list[str],
     items: Sequence[object],
     hf_kwargs: Mapping[str, object],
 ) -> Processed:
-    """Process `text` with `items` of one modality in one HF call.
+    """Process `text`, a prompt or several, with `items` of one modality in one HF call.
 
     Fields that aren't tensors, nor numbers that make a tensor, are left out: a model can't be given them anyway.
     """

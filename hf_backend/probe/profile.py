@@ -21,7 +21,7 @@ from hf_backend.placeholders.base import Replacement, Strategy
 from hf_backend.placeholders.legacy import Legacy
 from hf_backend.placeholders.offsets import Offsets
 from hf_backend.probe import calls
-from hf_backend.probe.alone import Alone, Processed, process
+from hf_backend.probe.alone import PROCESSOR_ERRORS, Alone, Processed, process
 from hf_backend.probe.embed_ids import declared_ids, find_embed_ids
 from hf_backend.probe.frame import frame
 from hf_backend.probe.layout import layout_of
@@ -144,7 +144,8 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> Modalit
             raise error from None
 
     embed_ids = find_embed_ids(info, modality, replaced_a.ids)
-    layouts = _layouts(info, alone_a, pair, both, text_fields)
+    joined = both or _process_two_prompts(info, modality, strategy, placeholder, item_a, item_b)
+    layouts = _layouts(info, alone_a, pair, joined, text_fields)
     joint = None
     if both is not None and pair is alone_b and replaced_b is not None:
         alone = Alone(info, modality, strategy, placeholder, embed_ids, text_fields)
@@ -161,7 +162,7 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> Modalit
         embed_ids=embed_ids,
         layouts=layouts,
         text_fields=text_fields,
-        joinable=both is not None,
+        joinable=joined is not None,
         merges_text=merges_text,
         frame=around,
         nested=modality.nested,
@@ -250,6 +251,19 @@ def _process_two(
         except ValueError:
             continue
     return None, alone_b
+
+
+def _process_two_prompts(
+    info: "BaseProcessingInfo", modality: Modality, strategy: Strategy, placeholder: str, item_a: object, item_b: object
+) -> Processed | None:
+    """Two items in one call where a prompt takes one only: each in a prompt of its own (Audio Flamingo 3). How they join is
+    the same for the encoder. None where the processor refuses that, too."""
+    try:
+        return process(
+            info, modality, strategy, [placeholder] * 2, [item_a, item_b], {"text_kwargs": {"padding": True}}
+        )
+    except PROCESSOR_ERRORS:
+        return None
 
 
 def _layouts(

@@ -54,6 +54,13 @@ def samples(modality: str, sampling_rate: float) -> tuple[object, object]:
     return clip(int(0.6 * sampling_rate), seed=5), clip(int(1.7 * sampling_rate), seed=6)
 
 
+def clips_of_many_lengths(sampling_rate: float) -> list[NDArray[np.float32]]:
+    """Sixteen clips of 0.24 to 2.2 s. Towers halve the number of frames, of 10 ms each, up to four times; their lengths are 13
+    frames apart, so that they leave every remainder of sixteen, and not one number of samples behind the last frame."""
+    hop = sampling_rate / 100
+    return [clip(int((24 + 13 * number) * hop) + 7 * number, seed=7 + number) for number in range(16)]
+
+
 def blank(modality: str, size: Sequence[int]) -> object:
     """An item without contents: a white picture (width, height), a white video (width, height, frames) or silence
     (samples)."""

@@ -16,7 +16,7 @@ from hf_backend.errors import RequestError, UnsupportedModelError
 from hf_backend.probe.alone import Alone
 from hf_backend.probe.parts import sampling_rate
 from hf_backend.probe.profile import STRATEGIES, profile_of
-from hf_backend.probe.samples import LARGE, SMALL, blank, samples
+from hf_backend.probe.samples import LARGE, SMALL, blank, clips_of_many_lengths, samples
 from hf_backend.probe.sizes import (
     Count,
     LargestItem,
@@ -90,6 +90,11 @@ class ProcessingInfo(BaseProcessingInfo):
         """The two small items that processors are measured with, as this one makes them."""
         alone = self.alone(modality)
         return [alone(item, {}) for item in samples(modality, sampling_rate(self.get_hf_processor()))]
+
+    def clips_of_many_lengths(self) -> list[Item]:
+        """Clips whose lengths leave every remainder when a tower halves them."""
+        alone = self.alone("audio")
+        return [alone(item, {}) for item in clips_of_many_lengths(sampling_rate(self.get_hf_processor()))]
 
     def get_default_tok_params(self) -> TokenizeParams:
         """How vLLM makes ids of a prompt's text: with what the HF processor puts behind a text alone."""

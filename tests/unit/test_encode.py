@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 from hf_backend.encoding.buckets import bucket, join
 from hf_backend.encoding.encode import encode
 from hf_backend.encoding.items import EncoderItem, take_apart
-from hf_backend.encoding.ragged import ignores_padding
+from hf_backend.encoding.ragged import lengths, padded_dims, sides
 from hf_backend.errors import EncoderOutputError
+from hf_backend.probe.samples import clips_of_many_lengths
 from hf_backend.records import EXPANSION, NUM_EMBEDS, FieldLayout, Joining, wire_name
 
 IDS = torch.tensor([7])
 PACKED = {"rows": FieldLayout(Joining.CONCATENATED, 0), "grid": FieldLayout(Joining.CONCATENATED, 0)}
 STACKED = {"pixels": FieldLayout(Joining.CONCATENATED, 0)}
+SIDES = {"pixels": frozenset({2, 3})}
 TILED = {"pixels": FieldLayout(Joining.CONCATENATED, 1)}
 
 
@@ -147,7 +149,7 @@ def test_c8_ragged_items_share_a_call_where_padding_is_cut_off(sizes: list[tuple
         pictures = zip(fields["pixels"], fields["sizes"], strict=True)
         return torch.cat([one[:, :height, :width].flatten(1).T for one, (height, width) in pictures])
 
-    found = encode(items, layouts, True, run, "test", ragged=True)
+    found = encode(items, layouts, True, run, "test", padded=SIDES)
     assert calls == (1 if items else 0), "small enough"
     for number, (item, rows) in enumerate(zip(items, found, strict=True)):
         assert torch.equal(rows, torch.full((item.num_embeds, 3), float(number)))
@@ -160,7 +162,7 @@ def test_ragged_items_are_not_padded_to_waste() -> None:
         *[stacked_item(1, 64, 64).fields] * 40,
         stacked_item(2, 2048, 1900).fields,
     ]
-    found = bucket(items, STACKED, True, ragged=True)
+    found = bucket(items, STACKED, True, padded=SIDES)
     assert sorted(map(sorted, found)) == [[0, 41], list(range(1, 41))]
 
 
@@ -168,15 +170,15 @@ def test_ragged_keeps_apart_what_differs_in_more_than_size() -> None:
     one = stacked_item(0, 2, 2).fields
     other = {"pixels": torch.zeros(1, 3, 3, 3, dtype=torch.float64)}
     listed = {"pixels": [torch.zeros(3, 2, 2)]}
-    assert len(bucket([one, other, listed], STACKED, True, ragged=True)) == 3
+    assert len(bucket([one, other, listed], STACKED, True, padded=SIDES)) == 3
     tiled = [{"pixels": torch.zeros(1, tiles, 3, 2, 2)} for tiles in (1, 2)]
-    assert len(bucket(tiled, STACKED, True, ragged=True)) == 2, "Phi-4-multimodal"
+    assert len(bucket(tiled, STACKED, True, padded=sides(tiled, STACKED))) == 2, "Phi-4-multimodal"
 
 
 @pytest.mark.parametrize(
-    ("cut", "leak", "expected"), [(True, 0.0, True), (False, 0.0, False), (True, 1e-6, False)], ids=str
+    ("cut", "leak", "ignored"), [(True, 0.0, True), (False, 0.0, False), (True, 1e-6, False)], ids=str
 )
-def test_padding_is_ignored_or_not(cut: bool, leak: float, expected: bool) -> None:
+def test_padding_is_ignored_or_not(cut: bool, leak: float, ignored: bool) -> None:
     """Embeddings that are equal but for rounding don't do: what the padding holds must not reach them at all."""
     items = [stacked_item(1, 2, 2).fields, stacked_item(2, 3, 3).fields]
 
@@ -185,6 +187,43 @@ def test_padding_is_ignored_or_not(cut: bool, leak: float, expected: bool) -> No
         rows = [pixels[0, :, :2, :2], pixels[1]] if cut else list(pixels)
         return torch.cat([row.flatten(1).T for row in rows]) + leak * pixels.sum()
 
-    alone = torch.cat([items[0]["pixels"].flatten(2)[0].T, items[1]["pixels"].flatten(2)[0].T])
-    right = lambda rows: rows.shape == alone.shape and torch.allclose(rows, alone, atol=1e-2)  # noqa: E731
-    assert ignores_padding(run, items, STACKED, right) is expected
+    alone = [item["pixels"].flatten(2)[0].T for item in items]
+    assert padded_dims(run, items, alone, STACKED, SIDES) == (SIDES if ignored else None)
+
+
+def test_clips_may_be_padded_where_they_were_seen_to_differ() -> None:
+    """In length; not in the dimension that joins them, nor in the number of mel bins."""
+    layouts = {"features": FieldLayout(Joining.CONCATENATED, 0), "rate": FieldLayout(Joining.CONSTANT)}
+    clips = [
+        {"features": torch.zeros(windows, 16, frames), "rate": torch.tensor(1)}
+        for windows, frames in ((1, 30), (1, 43), (2, 56))
+    ]
+    assert lengths(clips, layouts) == {"features": frozenset({2})}
+    assert len(bucket(clips, layouts, True)) == 3
+    assert len(bucket(clips, layouts, True, padded=lengths(clips, layouts))) == 1
+
+
+def test_a_tower_that_halves_lengths_needs_more_than_two_clips() -> None:
+    """Gemma 3n's form: pairs of frames are added up, and the last of an odd number meets the padding. Even lengths pass."""
+    layouts = {"features": FieldLayout(Joining.CONCATENATED, 0), "mask": FieldLayout(Joining.CONCATENATED, 0)}
+
+    def clip(frames: int) -> dict[str, torch.Tensor]:
+        return {"features": torch.rand(1, frames, 3) + 1, "mask": torch.ones(1, frames, dtype=torch.bool)}
+
+    def run(fields: Any) -> torch.Tensor:
+        features, mask = fields["features"], fields["mask"]
+        odd = torch.nn.functional.pad(features, (0, 0, 0, features.shape[1] % 2))
+        pairs = odd[:, ::2] + odd[:, 1::2]
+        return pairs[mask[:, ::2]]
+
+    def ignored(*frames: int) -> bool:
+        clips = [clip(each) for each in frames]
+        dims = lengths(clips, layouts)
+        return padded_dims(run, clips, [run(each) for each in clips], layouts, dims) is not None
+
+    assert ignored(60, 170)
+    assert not ignored(60, 170, 43)
+    hop = 160
+    frames = [len(samples) // hop for samples in clips_of_many_lengths(16_000)]
+    assert {each % 16 for each in frames} == set(range(16))
+    assert not ignored(60, 170, *frames)

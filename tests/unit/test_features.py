@@ -73,3 +73,14 @@ class NeedsThePrompt(torch.nn.Module):
 @pytest.mark.parametrize("model", [torch.nn.Linear(1, 1), NeedsThePrompt()])
 def test_a_model_without_a_method_for_items_alone(model: torch.nn.Module) -> None:
     assert FeaturesMethod.of(model, IMAGE) is None
+
+
+def test_rows_that_a_mask_leaves_out_are_of_no_item() -> None:
+    """Gemma 4's clips: the processor pads samples, and a row of padding has no place in the prompt."""
+    padded = torch.cat([ROWS, ROWS + 1])[None]
+    mask = torch.tensor([[1] * len(ROWS) + [0] * len(ROWS)])
+    assert torch.equal(as_rows(SimpleNamespace(pooler_output=padded, attention_mask=mask)), ROWS)
+    other = torch.ones(1, 3)
+    assert len(as_rows(SimpleNamespace(pooler_output=padded, attention_mask=other))) == 2 * len(ROWS), (
+        "of something else"
+    )
