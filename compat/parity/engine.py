@@ -49,6 +49,8 @@ class EngineRun:
     """Case name to its rounds."""
     model_class: str
     """Module and name of the class that served."""
+    compiled_modules: int
+    """How many modules of its encoders are compiled (`compile_mm_encoder`, ours)."""
     start_seconds: float
 
 
@@ -81,7 +83,8 @@ def run(family: str, cases: Iterable[Case], peer: str, **engine_arguments: Any) 
         for case in cases
     }
     (model_class,) = llm.apply_model(_class_name)
-    return EngineRun(rounds, model_class, started)
+    (compiled,) = llm.apply_model(_compiled_modules)
+    return EngineRun(rounds, model_class, compiled, started)
 
 
 def start(family: str, peer: str, **engine_arguments: Any) -> "LLM":
@@ -106,6 +109,12 @@ def start(family: str, peer: str, **engine_arguments: Any) -> "LLM":
             **engine_arguments,
         }
     )
+
+
+def _compiled_modules(model: Any) -> int:
+    from hf_backend.encoding.compile import CompiledCall
+
+    return sum(isinstance(module.forward, CompiledCall) for module in model.modules())
 
 
 def _class_name(model: Any) -> str:

@@ -1,8 +1,9 @@
-"""`python -m compat.parity.steps FAMILY TOKENS [--compiled] [--case CASE,...] [--blocks SIZE] --json FILE`.
+"""`python -m compat.parity.steps FAMILY TOKENS [--compiled [--encoders]] [--case CASE,...] [--blocks SIZE] --json FILE`.
 
 Answers with steps of at most TOKENS tokens, so that items are cut by chunked prefill, eagerly or by torch.compile. Takes a
 family; gives for each case, in the order asked, whether its answers are those of HF `generate`, whether a step ended inside
-an item, and how many tokens the prefix cache had. Not for full steps of all families (`compat.parity`).
+an item, and how many tokens the prefix cache had; and how many modules of its encoders are compiled. Not for full steps of all
+families (`compat.parity`).
 """
 
 import argparse
@@ -33,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("family")
     parser.add_argument("tokens", type=int, help="most tokens of a step")
     parser.add_argument("--compiled", action="store_true", help="by torch.compile; eagerly if not given")
+    parser.add_argument("--encoders", action="store_true", help="compile encoders, too (vLLM's compile_mm_encoder)")
     parser.add_argument("--case", default=",".join(ALL_CASE_NAMES), help="comma-separated names, asked in this order")
     parser.add_argument("--blocks", type=int, default=32, help="block size of the prefix cache (default: 32)")
     parser.add_argument("--json", type=Path, required=True)
@@ -46,11 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cases,
         engine.OURS,
         enforce_eager=not options.compiled,
+        **({"compilation_config": {"compile_mm_encoder": True}} if options.encoders else {}),
         max_num_batched_tokens=options.tokens,
         block_size=options.blocks,
     )
     found = {case.name: _found(case, run.rounds[case.name], expected, options.tokens) for case in cases}
-    options.json.write_text(json.dumps({"model_class": run.model_class, "cases": found}))
+    told = {"model_class": run.model_class, "compiled_modules": run.compiled_modules, "cases": found}
+    options.json.write_text(json.dumps(told))
     return 0
 
 

@@ -87,7 +87,7 @@ def test_judge_and_table_tell_right_from_wrong() -> None:
     request = Request(("a", Picture(7, 5, 1), "b"))
     case = Case("one", "", ("C12",), ((request,), (request,)))
     rounds = (Round((_found(),), 1), Round((_found(prompt_ids=(7,)),), 0))
-    (found,) = judge(EngineRun({"one": rounds}, "m.C", 1.0), {request: EXPECTED}, [case]).values()
+    (found,) = judge(EngineRun({"one": rounds}, "m.C", 0, 1.0), {request: EXPECTED}, [case]).values()
     assert not found.right
     assert found.processor_calls == (1, 0)
     wrong = Result("f", "ours", 1.0, cases={"one": found})
