@@ -32,6 +32,7 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
         "deepseek_vl",
         "deepseek_vl_hybrid",
         "exaone4_5",
+        "fuyu",
         "gemma3",
         "gemma3n",
         "gemma4",

@@ -128,6 +128,8 @@ class ModalityProfile:
     modality: str
     placeholder: str
     """The text that stands for one item in a prompt."""
+    headed: bool
+    """Whether the processor itself puts the placeholder in front of the prompt, whose text has none (Fuyu)."""
     target_ids: tuple[int, ...]
     """Its token ids."""
     strategy: str
@@ -139,8 +141,9 @@ class ModalityProfile:
     text_fields: frozenset[str]
     """Outputs that follow the text and are no item fields."""
     joinable: bool
-    """Whether items may share one encoder call. Not where the processor refuses two items in one prompt: how they would
-    join was never seen."""
+    """Whether items may share one encoder call: how they join was seen."""
+    several: bool
+    """Whether the processor takes two items in one prompt. Where it doesn't, items are still processed one by one."""
     merges_text: bool
     """Whether the tokenizer merges text at the expansion's edges with the text beside it (Gemma3)."""
     frame: tuple[tuple[int, ...], tuple[int, ...]]
@@ -157,6 +160,11 @@ class ModalityProfile:
     probe_calls: int
     """How many calls of the HF processor the measurement took."""
     probe_seconds: float
+
+    @property
+    def text(self) -> str:
+        """What a prompt has for one item: the placeholder, or nothing where the processor puts it there itself."""
+        return "" if self.headed else self.placeholder
 
 
 @dataclass(frozen=True, slots=True)

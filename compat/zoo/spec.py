@@ -54,6 +54,9 @@ class Spec:
     turns: Turns = Turns()
     bos: str | None = None
     """The token which the tokenizer puts before every text, where the family has one."""
+    pieces: Sequence[str] = ()
+    """Texts that are kept whole but are no special tokens, as sentencepiece's symbols of the user are. A tokenizer with them marks
+    the beginning of every text with a piece of its own, as sentencepiece does."""
     split: str | None = None
     """The expression by which the tokenizer cuts a text before merging, where transformers puts the family's own class
     in place of the one that was saved; GPT-2's if there is none."""

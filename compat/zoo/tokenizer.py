@@ -4,7 +4,10 @@ Takes a spec; gives a `PreTrainedTokenizerFast` with the family's special tokens
 every process. Like the family's own tokenizer only in its special tokens: answers of random weights mean nothing.
 """
 
-from typing import TYPE_CHECKING
+import json
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from compat.zoo.spec import Spec
 from compat.zoo.untyped import transformers
@@ -17,6 +20,11 @@ END = "<|endoftext|>"
 
 BASE_VOCABULARY = 384
 """256 bytes and some merges: prompts are short, and an embedding table of this size weighs nothing."""
+
+MARK = "\N{LOWER ONE EIGHTH BLOCK}"
+"""What sentencepiece marks the beginning of a text with."""
+WORDS = r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+"""How GPT-2 cuts a text."""
 
 CORPUS = (
     "Look at the picture and say what is in it, please.",
@@ -72,6 +80,8 @@ def make_tokenizer(spec: Spec) -> "PreTrainedTokenizerFast":
             "Add sentences to CORPUS or lower BASE_VOCABULARY."
         )
 
+    if spec.pieces:
+        _add_pieces(tokenizer, (MARK, *spec.pieces))
     specials = list(dict.fromkeys([END, *([spec.bos] if spec.bos else []), *spec.special_tokens]))
     if missing := [token for token in spec.named_tokens.values() if token not in specials]:
         raise ValueError(
@@ -99,6 +109,31 @@ def make_tokenizer(spec: Spec) -> "PreTrainedTokenizerFast":
         clean_up_tokenization_spaces=False,
     )
     return fast
+
+
+def _add_pieces(tokenizer: Any, pieces: Sequence[str]) -> None:
+    """Have `tokenizer` keep `pieces` whole, with ids behind the text's, and put `MARK` before every text."""
+    from tokenizers import Regex, Tokenizer, decoders, normalizers, pre_tokenizers
+
+    described = json.loads(tokenizer.to_str())
+    words = [tokenizer.pre_tokenizer.pre_tokenize_str(piece) for piece in pieces]
+    described["model"]["vocab"] |= {
+        "".join(part for part, _ in word): BASE_VOCABULARY + number for number, word in enumerate(words)
+    }
+    # A word that is in the vocabulary is taken as it is, without merges that lead to it.
+    described["model"]["ignore_merges"] = True
+    made = Tokenizer.from_str(json.dumps(described))
+    tokenizer.model = made.model
+    tokenizer.normalizer = normalizers.Prepend(MARK)
+    tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(MARK, 1, 0)])
+    whole = "|".join(re.escape(piece) for piece in pieces)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(whole), behavior="isolated"),
+            pre_tokenizers.Split(Regex(f"{whole}|{WORDS}"), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
 
 
 def token_id(tokenizer: "PreTrainedTokenizerFast", token: str) -> int:

@@ -54,8 +54,8 @@ def _measure(info: ProcessingInfo) -> AttentionRule | None:
         if (profile := info.profile.modalities.get(name)) is None:
             continue
         # Twice the same: of videos of two lengths Gemma 4's processor makes nothing up to transformers 5.13.1 at least.
-        items = samples(name, sampling_rate(info.get_hf_processor()))[:1] * (2 if profile.joinable else 1)
-        text = "some text " + " and ".join([profile.placeholder] * len(items)) + "\nlast."
+        items = samples(name, sampling_rate(info.get_hf_processor()))[:1] * (2 if profile.several else 1)
+        text = "some text " + " and ".join([profile.text] * len(items)) + "\nlast."
         alone = info.alone(name)
         seen = process(info, alone.modality, alone.strategy, text, items, {})
         is_embed = torch.isin(torch.tensor(seen.ids), torch.tensor(sorted(profile.embed_ids)))

@@ -44,6 +44,7 @@ def profile(path: str, *, trust_remote_code: bool = False, thorough: bool = Fals
         "modalities": {
             name: {
                 "placeholder": one.placeholder,
+                "headed": one.headed,
                 "target_ids": list(one.target_ids),
                 "strategy": one.strategy,
                 "embed_ids": sorted(one.embed_ids),
@@ -53,6 +54,7 @@ def profile(path: str, *, trust_remote_code: bool = False, thorough: bool = Fals
                 },
                 "text_fields": sorted(one.text_fields),
                 "joinable": one.joinable,
+                "several": one.several,
                 "nested": one.nested,
                 "probe_calls": one.probe_calls,
                 "probe_seconds": round(one.probe_seconds, 3),

@@ -139,7 +139,11 @@ def model_rows(path: str, model: Mapping[str, Any]) -> Iterator[tuple[str, str]]
     yield "class", f"{model['architecture']}, at most {model['max_model_len']} tokens"
     yield "processor", model["processor"]
     for name, profile in model["modalities"].items():
-        yield name, f"placeholder {profile['placeholder']!r}, ids {profile['target_ids']}, by {profile['strategy']}"
+        where = " that the processor itself puts in front" if profile["headed"] else ""
+        yield (
+            name,
+            f"placeholder {profile['placeholder']!r}{where}, ids {profile['target_ids']}, by {profile['strategy']}",
+        )
         yield "", f"embeddings replace ids {profile['embed_ids']}; shares encoder calls: {_yes(profile['joinable'])}"
         for field, layout in profile["layouts"].items():
             padded = "" if layout["exact"] else ", padded"

@@ -1,8 +1,9 @@
 """What an HF processor writes into a prompt besides its placeholders' expansions.
 
 PaliGemma's puts a bos token behind the last picture and a newline at the end; Chameleon's ends a prompt with a token of its
-own. Pure functions over lists of ints: takes spliced prompts beside the processor's own ids, gives the edit; takes a spliced
-prompt and the edit, gives the ids with it. Not for placeholders themselves (`splice`, `seams`).
+own; Fuyu's puts the placeholder itself in front. Pure functions over lists of ints: takes spliced prompts beside the processor's
+own ids, gives the edit; takes a spliced prompt and the edit, gives the ids with it. Not for placeholders' expansions (`splice`,
+`seams`).
 """
 
 from collections.abc import Sequence
@@ -34,6 +35,11 @@ def dropped(prompt: Sequence[int], edit: PromptEdit) -> list[int]:
     """`prompt` without the ids that the tokenizer puts before every text and the processor doesn't."""
     lead = list(edit.drop)
     return list(prompt[len(lead) :]) if lead and list(prompt[: len(lead)]) == lead else list(prompt)
+
+
+def headed(prompt: Sequence[int], heads: Sequence[Sequence[int]]) -> list[int]:
+    """`prompt` with the placeholders in front that the processor itself puts there."""
+    return [*(token for head in heads for token in head), *prompt]
 
 
 def apply_edit(ids: Sequence[int], last_end: int, edit: PromptEdit, tokenizer: Tokenizer, is_text: IsText) -> list[int]:

@@ -7,6 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from hf_backend.placeholders.base import Replacement, Tokenizer
+from hf_backend.placeholders.splice import occurrences
+
+
+def unmarked(ids: list[int], tokenizer: Tokenizer) -> list[int]:
+    """`ids` without the piece that the tokenizer marks the beginning of every text with, as sentencepiece does."""
+    firsts = {tuple(tokenizer.encode(text, add_special_tokens=False)[:1]) for text in ("a", "7")}
+    return ids[1:] if firsts == {tuple(ids[:1])} else ids
 
 
 class Offsets:
@@ -19,7 +26,8 @@ class Offsets:
         self, output: Mapping[str, Any], ids: list[int], placeholder: str, modality: str, tokenizer: Tokenizer
     ) -> Replacement | None:
         """See `Strategy.read`. The replacement text is encoded by itself; whether that equals what the tokenizer makes
-        of it inside a prompt is what the oracle in `hf_backend.probe.oracle` checks."""
+        of it inside a prompt is what the oracle in `hf_backend.probe.oracle` checks. What a tokenizer marks the beginning of every
+        text with is left out where the prompt doesn't have it there (Fuyu's processor takes it off again)."""
         prompts = output.get("text_replacement_offsets")
         if prompts is None or len(prompts) == 0:
             return None
@@ -27,4 +35,7 @@ class Offsets:
         if len(entries) != 1:
             return None
         (entry,) = entries
-        return Replacement(entry["text"], tuple(tokenizer.encode(entry["replacement"], add_special_tokens=False)))
+        encoded = tokenizer.encode(entry["replacement"], add_special_tokens=False)
+        if not occurrences(ids, encoded):
+            encoded = unmarked(encoded, tokenizer)
+        return Replacement(entry["text"], tuple(encoded))

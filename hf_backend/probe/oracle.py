@@ -12,7 +12,7 @@ from hf_backend import versions
 from hf_backend.errors import UnsupportedModelError
 from hf_backend.modalities import Modality
 from hf_backend.placeholders.base import Strategy
-from hf_backend.placeholders.edits import apply_edit, read_edit
+from hf_backend.placeholders.edits import apply_edit, headed, read_edit
 from hf_backend.placeholders.seams import IsText, core_span, splice_merging
 from hf_backend.placeholders.splice import find_targets, splice
 from hf_backend.probe.alone import process
@@ -45,6 +45,8 @@ class Asked:
     """The text that stands for one item."""
     target: Sequence[int]
     """Its ids."""
+    headed: bool = False
+    """Whether the processor itself puts the placeholder in front of a text that has none."""
 
     def ids(self, text: str, items: Sequence[object]) -> list[int]:
         """What the processor makes of `text` with `items`."""
@@ -54,13 +56,33 @@ class Asked:
         """What the tokenizer makes of `text`, with what it puts before every text or without."""
         return list(self.info.get_tokenizer().encode(text, add_special_tokens=special))
 
+    def refused(self, found: str) -> UnsupportedModelError:
+        """The error for a processor that does more to a prompt than can be followed."""
+        older = self.strategy.name == versions.preferred_strategy() == "legacy"
+        hint = (
+            f" From transformers {versions.OFFSETS_SINCE} on processors say what they replaced: try that."
+            if older
+            else ""
+        )
+        return UnsupportedModelError(
+            type(self.info.get_hf_processor()).__name__,
+            found=found,
+            expected="equal ids",
+            do="The processor edits the prompt beyond its placeholders, which this version can't follow." + hint,
+        )
+
 
 def check_oracle(asked: Asked, order: Sequence[tuple[object, Sequence[int]]]) -> tuple[bool, PromptEdit | None]:
     """Whether text at the expansions' edges has to be merged for the oracle to hold, and the edit of the prompt with which
     it does; raises `UnsupportedModelError` if it doesn't hold in any way.
 
-    `order` holds items with their expansions. Between the first two is text, the others touch (C6), and newlines follow.
+    `order` holds items with their expansions. Between the first two is text, the others touch (C6), and newlines follow. One item
+    where the processor itself puts it in front of the prompt.
     """
+    if asked.headed:
+        if (edit := _find_edit(asked, order, is_text_of(asked.info.get_tokenizer()))) is None:
+            raise asked.refused(f"that {asked.placeholder!r} in front of a text doesn't explain what it makes of it")
+        return False, edit
     info, placeholder, name = asked.info, asked.placeholder, asked.modality.name
     tokenizer: Any = info.get_tokenizer()
     texts = [f"first {placeholder} then" + placeholder * (len(order) - 1) + "\nlast."]
@@ -98,23 +120,16 @@ def check_oracle(asked: Asked, order: Sequence[tuple[object, Sequence[int]]]) ->
         return False, edit
     assert nearest is not None
     expected, spliced, first = nearest
-    older = asked.strategy.name == versions.preferred_strategy() == "legacy"
-    hint = (
-        f" From transformers {versions.OFFSETS_SINCE} on processors say what they replaced: try that." if older else ""
-    )
-    raise UnsupportedModelError(
-        type(info.get_hf_processor()).__name__,
-        found=f"{len(expected)} ids from the processor and {len(spliced)} from splicing the items' own expansions by"
-        f" {asked.strategy.name}, unequal from position {first}: {expected[first : first + 4]} and {spliced[first : first + 4]}",
-        expected="equal ids",
-        do="The processor edits the prompt beyond its placeholders, which this version can't follow." + hint,
+    raise asked.refused(
+        f"{len(expected)} ids from the processor and {len(spliced)} from splicing the items' own expansions by"
+        f" {asked.strategy.name}, unequal from position {first}: {expected[first : first + 4]} and {spliced[first : first + 4]}"
     )
 
 
 def _find_edit(asked: Asked, order: Sequence[tuple[object, Sequence[int]]], is_text: IsText) -> PromptEdit | None:
     """The edit that the processor is seen to make in one prompt, if it is the one that explains others too: text before,
     between and behind items, a prompt that ends in newlines, and one that ends with an item."""
-    placeholder, name = asked.placeholder, asked.modality.name
+    placeholder, name = "" if asked.headed else asked.placeholder, asked.modality.name
     texts = (
         (f"first {placeholder} then {placeholder * (len(order) - 1)} last.", len(order)),
         (f"{placeholder}answer en\n\n", 1),
@@ -128,9 +143,12 @@ def _find_edit(asked: Asked, order: Sequence[tuple[object, Sequence[int]]], is_t
         for (text, number), expected in zip(texts, wanted, strict=True):
             prompt = asked.encode(text, special=keeps_lead)
             with_special = asked.encode(text, special=True)
-            found = find_targets(prompt, {name: asked.target})
             lead = with_special[: len(with_special) - len(prompt)]
-            if len(found) != number or lead + prompt != with_special:
+            if lead + prompt != with_special:
+                break
+            prompt = headed(prompt, [asked.target] * asked.headed)
+            found = find_targets(prompt, {name: asked.target})
+            if len(found) != number:
                 break
             spliced, placed = splice(prompt, found, {name: [expansion for _, expansion in order[:number]]})
             last_end = placed[-1][1] + len(order[number - 1][1])

@@ -19,7 +19,7 @@ from hf_backend.errors import UnsupportedModelError
 from hf_backend.modalities import MODALITIES, Modality
 from hf_backend.placeholders.base import Replacement, Strategy
 from hf_backend.placeholders.legacy import Legacy
-from hf_backend.placeholders.offsets import Offsets
+from hf_backend.placeholders.offsets import Offsets, unmarked
 from hf_backend.probe import calls
 from hf_backend.probe.alone import PROCESSOR_ERRORS, Alone, Processed, process
 from hf_backend.probe.embed_ids import declared_ids, find_embed_ids
@@ -79,9 +79,11 @@ def measure(info: "BaseProcessingInfo") -> ProcessorProfile:
             measured[modality.name] = _measure_modality(info, modality)
         except UnsupportedModelError as error:
             refused[modality.name] = str(error)
-            with contextlib.suppress(UnsupportedModelError):  # the reason of the usual form is the one to tell
-                measured[modality.name] = _measure_modality(info, dataclasses.replace(modality, nested=True))
-                del refused[modality.name]
+            for other in (_nested, _headed):
+                with contextlib.suppress(UnsupportedModelError):  # the reason of the usual form is the one to tell
+                    measured[modality.name] = other(info, modality)
+                    del refused[modality.name]
+                    break
     if not measured:
         raise UnsupportedModelError(
             type(processor).__name__,
@@ -92,6 +94,16 @@ def measure(info: "BaseProcessingInfo") -> ProcessorProfile:
     profile = ProcessorProfile(type(processor).__name__, measured, refused)
     _say(profile)
     return profile
+
+
+def _nested(info: "BaseProcessingInfo", modality: Modality) -> ModalityProfile:
+    """As a processor that takes a list of items for each prompt."""
+    return _measure_modality(info, dataclasses.replace(modality, nested=True))
+
+
+def _headed(info: "BaseProcessingInfo", modality: Modality) -> ModalityProfile:
+    """As a processor that itself puts an item in front of a prompt. It has to say so: nothing else tells what it put there."""
+    return _measure_modality(info, modality, headed=True)
 
 
 def _say(profile: ProcessorProfile) -> None:
@@ -113,11 +125,11 @@ def _say(profile: ProcessorProfile) -> None:
         logger.warning("hf_backend doesn't serve %s of this model. %s", name, reason)
 
 
-def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> ModalityProfile:
+def _measure_modality(info: "BaseProcessingInfo", modality: Modality, headed: bool = False) -> ModalityProfile:
     started, calls_before = time.perf_counter(), calls.count()
     tokenizer = info.get_tokenizer()
     item_a, item_b = samples(modality.name, sampling_rate(info.get_hf_processor()))
-    strategy, placeholder, alone_a, replaced_a = _find_placeholder(info, modality, item_a)
+    strategy, placeholder, alone_a, replaced_a = _find_placeholder(info, modality, item_a, headed)
 
     moved = process(info, modality, strategy, f"some text {placeholder} around it", [item_a], {})
     # A field that changes with the text around an item follows the text, whatever it is called.
@@ -125,14 +137,18 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> Modalit
 
     alone_b = process(info, modality, strategy, placeholder, [item_b], {})
     replaced_b = strategy.read(alone_b.output, alone_b.ids, placeholder, modality.name, tokenizer)
-    both, pair = _process_two(info, modality, strategy, placeholder, item_a, item_b, alone_a, alone_b)
+    both, pair = None, alone_b
+    if not headed:
+        both, pair = _process_two(info, modality, strategy, placeholder, item_a, item_b, alone_a, alone_b)
 
     order = [(item_a, replaced_a.ids)]
     if both is not None:
         second = (item_b, replaced_b.ids) if pair is alone_b and replaced_b is not None else order[0]
         order += [second, order[0]]
     target = tokenizer.encode(replaced_a.placeholder, add_special_tokens=False)
-    asked = Asked(info, modality, strategy, placeholder, target)
+    if headed:
+        target = unmarked(target, tokenizer)
+    asked = Asked(info, modality, strategy, replaced_a.placeholder if headed else placeholder, target, headed)
     try:
         merges_text, edit = check_oracle(asked, order)
     except UnsupportedModelError as error:
@@ -156,19 +172,21 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality) -> Modalit
     )
     return ModalityProfile(
         modality=modality.name,
-        placeholder=placeholder,
+        placeholder=asked.placeholder,
+        headed=headed,
         target_ids=tuple(target),
         strategy=strategy.name,
         embed_ids=embed_ids,
         layouts=layouts,
         text_fields=text_fields,
         joinable=joined is not None,
+        several=both is not None,
         merges_text=merges_text,
         frame=around,
         nested=modality.nested,
         joint=joint,
         edit=edit,
-        wraps=find_wraps(asked, item_a, replaced_a.ids, around, edit),
+        wraps=None if headed else find_wraps(asked, item_a, replaced_a.ids, around, edit),
         probe_calls=calls.count() - calls_before,
         probe_seconds=time.perf_counter() - started,
     )
@@ -186,7 +204,7 @@ def _candidates(processor: Any, modality: Modality) -> Iterator[str]:
 
 
 def _find_placeholder(
-    info: "BaseProcessingInfo", modality: Modality, item: object
+    info: "BaseProcessingInfo", modality: Modality, item: object, headed: bool
 ) -> tuple[Strategy, str, Processed, Replacement]:
     """The first strategy and placeholder with which the processor is seen to replace one piece of text for one item.
 
@@ -197,8 +215,8 @@ def _find_placeholder(
     preferred = versions.preferred_strategy()
     strategies = sorted(STRATEGIES.values(), key=lambda strategy: strategy.name != preferred)
     tried: list[str] = []
-    for strategy in strategies:
-        for text in dict.fromkeys(_candidates(processor, modality)):
+    for strategy in (STRATEGIES["offsets"],) if headed else strategies:
+        for text in [""] if headed else dict.fromkeys(_candidates(processor, modality)):
             try:
                 processed = process(info, modality, strategy, text, [item], {})
             except ValueError as error:

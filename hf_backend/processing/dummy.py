@@ -14,7 +14,7 @@ class DummyInputsBuilder(BaseDummyInputsBuilder[ProcessingInfo]):
     def get_dummy_text(self, mm_counts: Mapping[str, int]) -> str:
         """One placeholder for each item, kept apart by spaces for tokenizers that would merge two."""
         placeholders = [
-            profile.placeholder
+            profile.text
             for name, profile in self.info.profile.modalities.items()
             for _ in range(mm_counts.get(name, 0))
         ]

@@ -81,7 +81,7 @@ class ProcessingInfo(BaseProcessingInfo):
             info=self,
             modality=dataclasses.replace(modalities.get(modality), nested=profile.nested),
             strategy=STRATEGIES[profile.strategy],
-            placeholder=profile.placeholder,
+            placeholder=profile.text,
             embed_ids=profile.embed_ids,
             text_fields=profile.text_fields,
         )
@@ -113,8 +113,9 @@ class ProcessingInfo(BaseProcessingInfo):
         )
 
     def get_supported_mm_limits(self) -> Mapping[str, int | None]:
-        """Modalities served, in any number: items are processed one by one, also where the processor takes one a prompt."""
-        return dict.fromkeys(self.profile.modalities)
+        """Modalities served, in any number: items are processed one by one, also where the processor takes one a prompt. One
+        where it says itself where the item goes."""
+        return {name: 1 if profile.headed else None for name, profile in self.profile.modalities.items()}
 
     def get_mm_max_tokens_per_item(self, seq_len: int, mm_counts: Mapping[str, int]) -> Mapping[str, int]:
         """Embeddings of the largest item of each modality asked for that fits `seq_len` tokens."""

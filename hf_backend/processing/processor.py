@@ -12,7 +12,7 @@ import torch
 from transformers import BatchFeature
 
 from hf_backend.errors import RequestError
-from hf_backend.placeholders.edits import apply_edit, dropped
+from hf_backend.placeholders.edits import apply_edit, dropped, headed
 from hf_backend.placeholders.seams import IsText, core_span, splice_merging
 from hf_backend.placeholders.splice import Target, splice
 from hf_backend.placeholders.wraps import unwrapped
@@ -43,11 +43,22 @@ class Processor(BaseMultiModalProcessor[ProcessingInfo]):
 
     def apply(self, inputs: ProcessorInputs, timing_ctx: TimingContext) -> MultiModalInput:
         """Check the request as a whole, then process it. Raises `RequestError` before the cache is touched (C11)."""
-        self._find(inputs.prompt, inputs.mm_data_items.get_all_counts())
+        counts = inputs.mm_data_items.get_all_counts()
+        self._find(headed(inputs.prompt, self._heads(counts)), counts)
         for modality, items in inputs.mm_data_items.items():
             if not items.get_passthrough_data():
                 refuse_empty(self.info.profile.processor_class, modality, items.get_all())
         return super().apply(inputs, timing_ctx)
+
+    def _heads(self, item_counts: Mapping[str, int]) -> list[tuple[int, ...]]:
+        """The placeholders that the processor itself puts in front of a prompt with so many items."""
+        profiles = self.info.profile.modalities
+        return [
+            profile.target_ids
+            for name, profile in profiles.items()
+            if profile.headed
+            for _ in range(item_counts.get(name, 0))
+        ]
 
     def _find(self, prompt: Sequence[int], item_counts: Mapping[str, int]) -> list[Target]:
         profiles = self.info.profile.modalities
@@ -155,7 +166,9 @@ class Processor(BaseMultiModalProcessor[ProcessingInfo]):
         edit = next((profile.edit for profile in profiles.values() if profile.edit is not None), None)
         if edit is not None:
             token_ids = dropped(token_ids, edit)
-        found = self._find(token_ids, {modality: len(items) for modality, items in expansions.items()})
+        counts = {modality: len(items) for modality, items in expansions.items()}
+        token_ids = headed(token_ids, self._heads(counts))
+        found = self._find(token_ids, counts)
         rules = {modality: profile.wraps for modality, profile in profiles.items() if profile.wraps is not None}
         expansions = unwrapped(token_ids, found, expansions, rules)
         merges_text = any(profile.merges_text for profile in profiles.values())
