@@ -6,7 +6,7 @@ family's own words: a request holds texts and items, and `Spec.prompt` makes a p
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from compat.zoo import Spec
@@ -100,8 +100,36 @@ def _three(seed: int) -> Request:
     return Request(("First ", pictures[0], ", then ", pictures[1], ", then ", pictures[2], ". Describe each."))
 
 
+def _one_each(request: Request) -> tuple[Request, ...]:
+    """`request`, or as many as it has items, each with one of them and all of the text."""
+    if len(request.items) < 2:
+        return (request,)
+    parts = request.parts
+    kept = [index for index, part in enumerate(parts) if not isinstance(part, str)]
+    return tuple(
+        Request(
+            tuple(part for at, part in enumerate(parts) if at == index or isinstance(part, str)),
+            request.as_ids,
+        )
+        for index in kept
+    )
+
+
 def cases(family: Spec) -> tuple[Case, ...]:
-    """The cases of `family`, named as in `CASE_NAMES`."""
+    """The cases of `family`, named as in `CASE_NAMES`. Where a prompt takes one picture, a request with several is one for each,
+    asked together."""
+    made = _cases(family)
+    if not family.headed:
+        return made
+    return tuple(
+        replace(
+            case, rounds=tuple(tuple(one for request in asked for one in _one_each(request)) for asked in case.rounds)
+        )
+        for case in made
+    )
+
+
+def _cases(family: Spec) -> tuple[Case, ...]:
     # Seeds differ between cases, so that nothing is in a cache that the case itself did not put there.
     return (
         Case(

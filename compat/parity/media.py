@@ -36,15 +36,13 @@ REFUSED: Mapping[str, str] = {
     "audioflamingo3": _ONE_CLIP_A_TEXT,
     "fun_asr_nano": _ONE_CLIP_A_TEXT,
     "glmasr": _ONE_CLIP_A_TEXT,
-    # Its processor puts the first picture into the prompt and hands on all of them.
-    "fuyu": "Image features and image tokens do not match",
     "got_ocr2": "You must provide valid `images`",
     "musicflamingo": _ONE_CLIP_A_TEXT,
     "paligemma": "`images` are expected as arguments",
     "paligemma2": "`images` are expected as arguments",
     "qwen3_asr": _ONE_CLIP_A_TEXT,
 }
-"""Family to a part of the message with which its HF processor or model refuses several items a text, or text alone. Such a refusal
+"""Family to a part of the message with which its HF processor refuses several clips a text, or text alone. Such a refusal
 makes a case not applicable; any other is an error."""
 
 _MIXED = (

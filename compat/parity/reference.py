@@ -63,11 +63,12 @@ def ask(family: str, requests: Iterable[Request]) -> dict[Request, Answer | Refu
         # Llama 4's processor gives bfloat16 whatever the model is; every engine casts to the model's own.
         try:
             inputs = prepare_inputs(processor, spec(family), request, rate).to(torch.float32)
-            answers[request] = greedy(model, inputs, max_new_tokens=NUM_TOKENS)
         except ValueError as error:
             if family not in REFUSED or REFUSED[family] not in str(error):
                 raise
             answers[request] = Refusal(str(error))
+            continue
+        answers[request] = greedy(model, inputs, max_new_tokens=NUM_TOKENS)
     return answers
 
 

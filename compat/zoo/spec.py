@@ -31,7 +31,8 @@ class Spec:
     name: str
     """The family's `model_type`."""
     placeholders: Mapping[str, str]
-    """Modality to the text that stands for one item in a prompt, with what a chat template puts around it."""
+    """Modality to the text that stands for one item in a prompt, with what a chat template puts around it; empty where the
+    processor itself puts the item in front of the prompt."""
     special_tokens: Sequence[str]
     """Tokens that the tokenizer must keep whole, in the order in which they get ids."""
     config_class: str
@@ -65,6 +66,11 @@ class Spec:
     std: float = 0.15
     """Standard deviation of the random weights; large enough that an item changes the answer."""
     seed: int = 0
+
+    @property
+    def headed(self) -> bool:
+        """Whether prompts have no placeholder: the processor itself puts one picture in front."""
+        return self.placeholders.get("image") == ""
 
     def prompt(self, parts: Sequence[str]) -> str:
         """One user message made of `parts` (texts and placeholders, in order), then the opening of the answer."""

@@ -117,9 +117,9 @@ def _add_pieces(tokenizer: Any, pieces: Sequence[str]) -> None:
 
     described = json.loads(tokenizer.to_str())
     words = [tokenizer.pre_tokenizer.pre_tokenize_str(piece) for piece in pieces]
-    described["model"]["vocab"] |= {
-        "".join(part for part, _ in word): BASE_VOCABULARY + number for number, word in enumerate(words)
-    }
+    texts = [*described["model"]["vocab"], *("".join(part for part, _ in word) for word in words)]
+    # Id 0 is padding: Fuyu's processor makes it so whatever it was.
+    described["model"]["vocab"] = {END: 0} | {text: number for number, text in enumerate(texts, start=1)}
     # A word that is in the vocabulary is taken as it is, without merges that lead to it.
     described["model"]["ignore_merges"] = True
     made = Tokenizer.from_str(json.dumps(described))

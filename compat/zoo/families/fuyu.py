@@ -50,5 +50,6 @@ SPECS = (
         processor=_processor,
         turns=Turns(user="", user_end="\n", assistant="", assistant_end=""),
         bos="<s>",
+        seed=2,
     ),
 )
