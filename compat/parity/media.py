@@ -66,6 +66,7 @@ LEFT_OUT: Mapping[tuple[str, str], str] = {
     ("granite_speech_plus", "two_clips"): _MIXED,
     ("granite_speech_plus", "adjacent_clips"): _MIXED,
     # 1.9 s and 0.7 s: the shorter is less than a chunk of the tower's.
+    ("qwen3_omni_moe", "adjacent_clips"): _LONGER,
     ("qwen3_omni_moe_thinker", "adjacent_clips"): _LONGER,
     ("phi4_multimodal_audio", "two_clips"): _MIXED,
     ("phi4_multimodal_audio", "adjacent_clips"): _MIXED,

@@ -33,6 +33,11 @@ class Refusal:
     message: str
 
 
+def load_class(family: str) -> Any:
+    """The class in transformers that answers from the family's checkpoint."""
+    return getattr(transformers, spec(family).answers_class or spec(family).model_class)
+
+
 def prompt_text(family: Spec, request: Request) -> str:
     """The unexpanded prompt of `request` in the words of `family`."""
     return family.prompt(
@@ -53,7 +58,7 @@ def ask(family: str, requests: Iterable[Request]) -> dict[Request, Answer | Refu
     # attention logits that a config asks for (PaliGemma 2): measured, 0.002 in log-probabilities.
     config = transformers.AutoConfig.from_pretrained(folder)
     capped = getattr(config.get_text_config(), "attn_logit_softcapping", None) is not None
-    model = getattr(transformers, spec(family).model_class).from_pretrained(
+    model = load_class(family).from_pretrained(
         folder, dtype=torch.float32, attn_implementation="eager" if capped else None
     )
     model.eval()

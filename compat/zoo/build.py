@@ -61,6 +61,9 @@ def make_model(spec: Spec, tokenizer: "PreTrainedTokenizerFast") -> Any:
 
     config = getattr(transformers, spec.config_class)(**spec.config(tokenizer))
     torch.manual_seed(spec.seed)  # for buffers that a module draws at random
-    model = getattr(transformers, spec.model_class).from_config(config, dtype=torch.float32)
+    known = getattr(transformers, spec.model_class)
+    # An auto class, or a class that none of them knows.
+    make = getattr(known, "from_config", None) or known._from_config
+    model = make(config, dtype=torch.float32)
     randomise(model, seed=spec.seed, std=spec.std)
     return model.eval()

@@ -46,7 +46,9 @@ class Spec:
     named_tokens: Mapping[str, str] = field(default_factory=dict)
     """Tokenizer attributes that the family's processor reads (`image_token` and the like), each a special token."""
     model_class: str = "AutoModelForImageTextToText"
-    """Name of the auto class in transformers that knows the family's model with its head."""
+    """Name of the class in transformers that makes the family's model with its head; mostly an auto class."""
+    answers_class: str | None = None
+    """Name of the class that answers in text, where that is a part of the checkpoint (an Omni's thinker)."""
     hub_prefixes: Mapping[str, str] = field(default_factory=dict)
     """Prefix of a weight's name as transformers saves it to the one that the family's checkpoints on the hub have, where
     these differ."""

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 import transformers
 
+from hf_backend.probe.parts import text_part
 from hf_backend.weights.skeleton import model_class
 
 HEAD_MAPPINGS = (
@@ -25,7 +26,7 @@ def served_config(config: Any, architectures: list[str], model: str, *, trust_re
     An Omni's thinker is a model of its own inside, whose class has the head, and no class is without it; for Llama 4 `AutoModel`
     builds the class with the head.
     """
-    part = _text_part(config)
+    part = text_part(config)
     if getattr(part, "auto_map", None):
         return part
     known = transformers.AutoModel._model_mapping
@@ -42,17 +43,6 @@ def _class_with_head(config: Any) -> Any:
     """The class with a head that transformers has for a config, or None."""
     mappings = (getattr(transformers, name, {}) for name in HEAD_MAPPINGS)
     return next((mapping[type(config)] for mapping in mappings if type(config) in mapping), None)
-
-
-def _text_part(config: Any) -> Any:
-    """The config itself, or that of the part which holds the text config, where the config isn't the one to hold it."""
-    text = config.get_text_config()
-    if text is config or any(value is text for value in vars(config).values()):
-        return config
-    for value in vars(config).values():
-        if isinstance(value, transformers.PreTrainedConfig) and value.get_text_config() is text:
-            return _text_part(value)
-    return config
 
 
 def headless(with_head: type[Any]) -> type[Any]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hf_backend.modalities import Modality
+from hf_backend.probe.parts import text_part
 
 if TYPE_CHECKING:
     from hf_backend.upstream import BaseProcessingInfo
@@ -17,7 +18,7 @@ def declared_ids(info: "BaseProcessingInfo", modality: Modality) -> list[tuple[s
     """Placeholder ids that the config and the processor declare, with where they stand; the config's first, because that
     is the one the HF model looks for."""
     declared = []
-    for source in (info.get_hf_config(), info.get_hf_processor()):
+    for source in (text_part(info.get_hf_config()), info.get_hf_processor()):
         for name in modality.token_id_attributes:
             if isinstance(token_id := getattr(source, name, None), int):
                 declared.append((f"{type(source).__name__}.{name}", token_id))
@@ -27,7 +28,7 @@ def declared_ids(info: "BaseProcessingInfo", modality: Modality) -> list[tuple[s
 def find_embed_ids(info: "BaseProcessingInfo", modality: Modality, expansion: Sequence[int]) -> frozenset[int]:
     """The first declared placeholder id that the expansion holds, and the markers' ids. Never the most repeated id: a tile
     of one embedding between two separators has more separators."""
-    config = info.get_hf_config()
+    config = text_part(info.get_hf_config())
     markers = [token_id for name in modality.marker_id_attributes for token_id in getattr(config, name, None) or ()]
     for _, token_id in declared_ids(info, modality):
         if token_id in expansion:

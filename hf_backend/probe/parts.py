@@ -1,10 +1,13 @@
-"""The parts of an HF processor: which one handles a modality, and what it wants to be told.
+"""The parts of an HF processor and of a config: which one handles a modality, what it wants to be told, and which one answers.
 
-Takes a processor; gives its sub-processor of a modality and the sampling rate of its audio part. Nothing is called.
+Takes a processor or a config; gives the processor's part of a modality and the sampling rate of its audio part, or the config's
+part that generates text. Nothing is called.
 """
 
 import inspect
 from typing import Any
+
+import transformers
 
 from hf_backend import modalities
 from hf_backend.modalities import Modality
@@ -31,3 +34,15 @@ def rate_options(processor: Any, modality: Modality) -> dict[str, object]:
         return {}
     rate = getattr(part, "sampling_rate", None)
     return {} if rate is None else {"sampling_rate": int(rate)}
+
+
+def text_part(config: Any) -> Any:
+    """The config itself, or that of the part which holds the text config, where the config isn't the one to hold it (an Omni's
+    thinker)."""
+    text = config.get_text_config()
+    if text is config or any(value is text for value in vars(config).values()):
+        return config
+    for value in vars(config).values():
+        if isinstance(value, transformers.PreTrainedConfig) and value.get_text_config() is text:
+            return text_part(value)
+    return config

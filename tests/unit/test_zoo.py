@@ -16,7 +16,7 @@ import transformers
 from transformers import AutoProcessor, AutoTokenizer
 
 from compat.parity.cases import CASE_NAMES, Picture, Request, cases
-from compat.parity.reference import ask, prompt_text
+from compat.parity.reference import ask, load_class, prompt_text
 from compat.zoo import checkpoint, families, spec
 from compat.zoo.build import build
 from compat.zoo.clips import clip
@@ -31,6 +31,8 @@ def load(family: str, **arguments: Any) -> Any:
     """The family's model, with transformers' own config: where vLLM was imported by another test of this process, `AutoConfig` has
     vLLM's class in its place (Qwen3-ASR)."""
     folder = checkpoint(family)
+    if spec(family).answers_class is not None:
+        return load_class(family).from_pretrained(folder, **arguments)
     config = getattr(transformers, spec(family).config_class).from_pretrained(folder)
     return getattr(transformers, spec(family).model_class).from_pretrained(folder, config=config, **arguments)
 

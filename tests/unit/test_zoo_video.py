@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import transformers
 from transformers import AutoProcessor
 from transformers.video_utils import VideoMetadata
 
+from compat.parity.reference import load_class
 from compat.zoo import checkpoint, families, spec
 from compat.zoo.pictures import picture
 from hf_backend.check.compare import TOLERANCE
@@ -30,7 +30,7 @@ def test_a_video_changes_the_answer(family: str) -> None:
     """Other frames, the same frames backwards, and the first of two videos all change the log-probabilities."""
     folder = checkpoint(family)
     processor = AutoProcessor.from_pretrained(folder)
-    model = getattr(transformers, spec(family).model_class).from_pretrained(folder, dtype=torch.float32).eval()
+    model = load_class(family).from_pretrained(folder, dtype=torch.float32).eval()
     placeholder = spec(family).placeholders["video"]
 
     def answer(*videos: "np.ndarray[Any, np.dtype[np.uint8]]") -> torch.Tensor:
