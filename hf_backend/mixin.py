@@ -14,6 +14,7 @@ import torch
 from hf_backend import modalities
 from hf_backend.attention.layers import ItemAttentionMixin
 from hf_backend.configs.parts import served_config
+from hf_backend.encoding.absent import LANGUAGE_MODEL, let_tables_be_zeros
 from hf_backend.encoding.compile import compile_encoder, compiles_encoders
 from hf_backend.encoding.contiguous import make_inputs_contiguous
 from hf_backend.encoding.encode import encode
@@ -35,6 +36,7 @@ from hf_backend.upstream import (
     MultiModalEmbeddings,
     MultiModalFeatureSpec,
     MultiModalMixin,
+    StageMissingLayer,
     current_platform,
 )
 from hf_backend.weights.head import head_rule
@@ -60,6 +62,10 @@ class GenericMultiModalMixin(ItemAttentionMixin):
 
     def __init__(self, *, vllm_config: "VllmConfig", prefix: str = "") -> None:
         super().__init__(vllm_config=vllm_config, prefix=prefix)
+        if self._encoder_only:
+            let_tables_be_zeros(self, self.model_config.dtype, self.device_config.device)
+            if hasattr(self, "lm_head"):
+                self.lm_head = StageMissingLayer(LANGUAGE_MODEL)
         info = MULTIMODAL_REGISTRY.get_processing_info(vllm_config.model_config)
         assert isinstance(info, ProcessingInfo)
         self._info = info
@@ -127,11 +133,12 @@ class GenericMultiModalMixin(ItemAttentionMixin):
                     compile_encoder(
                         self.model, self.model.get_decoder(), self._encoders[name].groups(probes, device), what
                     )
-        max_tokens = self.vllm_config.scheduler_config.max_num_batched_tokens
-        self._inputs = TextInputs(self.model.get_decoder(), lookup, max_tokens, text_config.hidden_size)
-        self._inputs.take(self._encoders.values())
-        self._inputs.check_pipeline(self.pp_group.world_size)
-        tell_compiled_apart(self.vllm_config, self._inputs)
+        if not self._encoder_only:
+            max_tokens = self.vllm_config.scheduler_config.max_num_batched_tokens
+            self._inputs = TextInputs(self.model.get_decoder(), lookup, max_tokens, text_config.hidden_size)
+            self._inputs.take(self._encoders.values())
+            self._inputs.check_pipeline(self.pp_group.world_size)
+            tell_compiled_apart(self.vllm_config, self._inputs)
         check_mixtures(self.model, self._encoders, first, device)
 
     def eval(self) -> Self:
@@ -139,7 +146,7 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         are held to the model's forward here, so that one that doesn't fit stops the start. (On a CPU vLLM runs no encoder
         before the first request.) Only the first rank of a pipeline has the embeddings and runs encoders."""
         model: Self = super().eval()  # type: ignore[misc]
-        if self._inputs is None and self.pp_group.is_first_rank:
+        if self._inputs is None and not self._encoders and self.pp_group.is_first_rank:
             with torch.inference_mode():
                 self._measure(next(self.model.parameters()).device)
         return model
@@ -149,13 +156,22 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         with aside(self.model, self.model.get_decoder()):
             super().recursive_replace()  # type: ignore[misc]
 
+    @functools.cached_property
+    def _encoder_only(self) -> bool:
+        """Whether the text model is left out."""
+        return bool(self.model_config.get_multimodal_config().mm_encoder_only)
+
     def _create_attention_instances(self, *args: Any) -> None:
-        """vLLM's attention layers, with those that attend in chunks made so."""
+        """vLLM's attention layers, with those that attend in chunks made so; none without a text model."""
+        if self._encoder_only:
+            return
         super()._create_attention_instances(*args)  # type: ignore[misc]
         use_chunks(self)
 
     def create_attention_instances(self) -> dict[int, Any]:
         """The same on vLLM 0.29."""
+        if self._encoder_only:
+            return {}
         return with_chunks(self, super().create_attention_instances())  # type: ignore[misc]
 
     def _patch_config(self) -> None:
