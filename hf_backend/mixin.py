@@ -41,6 +41,7 @@ from hf_backend.upstream import (
 )
 from hf_backend.weights.head import head_rule
 from hf_backend.weights.load import load
+from hf_backend.weights.quantised import follow_checkpoint
 from hf_backend.weights.skeleton import head_is_tied, output_embeddings_name, skeleton
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         config: Any
         text_config: Any
         logits_processor: Any
+        quant_config: Any
 
     def __init__(self, *, vllm_config: "VllmConfig", prefix: str = "") -> None:
         super().__init__(vllm_config=vllm_config, prefix=prefix)
@@ -150,6 +152,13 @@ class GenericMultiModalMixin(ItemAttentionMixin):
             with torch.inference_mode():
                 self._measure(next(self.model.parameters()).device)
         return model
+
+    def _maybe_apply_model_mapping(self) -> None:
+        """vLLM renames what a quantisation config lists; ours is asked by the checkpoint's names, where its files can be read."""
+        if self.quant_config is None or "model" not in self.__dict__.get("_modules", {}):
+            return
+        if not follow_checkpoint(self, self._skeleton):
+            super()._maybe_apply_model_mapping()  # type: ignore[misc]
 
     def recursive_replace(self) -> None:
         """vLLM's replacement of layers, but for those that have to stay."""

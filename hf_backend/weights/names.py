@@ -101,12 +101,18 @@ class SkeletonNames:
         return (name, start + name, name.removeprefix(start) if name.startswith(start) else name)
 
     def _ancestor(self, name: str) -> str:
-        """The innermost module of the skeleton that `name` lies in; "" if none, or if that only holds other modules."""
-        while name:
-            name = name.rpartition(".")[0]
-            module = self._modules.get(name)
-            if name and module is not None:
-                return name if next(module.parameters(recurse=False), None) is not None else ""
+        """The innermost module of the skeleton that `name` lies in; "" if none, or if that only holds other modules. What
+        isn't strict takes names that lie right in one of those, too: scales of an attention's cache."""
+        owner = self.owner(name)
+        if not owner or (not self._strict and name.rpartition(".")[0] == owner):
+            return owner
+        return owner if next(self._modules[owner].parameters(recurse=False), None) is not None else ""
+
+    def owner(self, name: str) -> str:
+        """The innermost module of the skeleton that `name` lies in; "" if none."""
+        while name := name.rpartition(".")[0]:
+            if name in self._modules:
+                return name
         return ""
 
 
