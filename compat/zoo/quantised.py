@@ -58,7 +58,9 @@ def quantise(
     weights = load_file(whole_folder / "model.safetensors")
     chosen = [name for name in weights if re.fullmatch(quantised, name)]
     if not chosen:
-        raise ValueError(f"quantised: found no weight like {quantised}; expected one of {sorted(weights)[:8]} and others")
+        raise ValueError(
+            f"quantised: found no weight like {quantised}; expected one of {sorted(weights)[:8]} and others"
+        )
     packed = dict(weights)
     for name in chosen:
         parts, weights[name] = scheme.pack(packed.pop(name))
@@ -81,7 +83,9 @@ def _int8(weight: "torch.Tensor") -> "Packed":
 
 def _int8_config(listed: Sequence[str]) -> dict[str, Any]:
     weights = {"num_bits": 8, "type": "int", "strategy": "channel", "symmetric": True, "dynamic": False}
-    return _compressed_tensors("int-quantized", listed, weights, dict(weights, strategy="token", dynamic=True, symmetric=False))
+    return _compressed_tensors(
+        "int-quantized", listed, weights, dict(weights, strategy="token", dynamic=True, symmetric=False)
+    )
 
 
 def _int4(weight: "torch.Tensor") -> "Packed":
@@ -100,7 +104,14 @@ def _int4(weight: "torch.Tensor") -> "Packed":
 
 
 def _int4_config(listed: Sequence[str]) -> dict[str, Any]:
-    weights = {"num_bits": 4, "type": "int", "strategy": "group", "group_size": GROUP, "symmetric": True, "dynamic": False}
+    weights = {
+        "num_bits": 4,
+        "type": "int",
+        "strategy": "group",
+        "group_size": GROUP,
+        "symmetric": True,
+        "dynamic": False,
+    }
     return _compressed_tensors("pack-quantized", listed, weights, None)
 
 

@@ -36,7 +36,9 @@ def let_tables_be_zeros(model: torch.nn.Module, dtype: torch.dtype, device: torc
 
     Raises `UnsupportedModelError` where vLLM has left out more than that, or nothing.
     """
-    stands = [each for each in model.modules() if isinstance(each, StageMissingLayer) and each.stage_name == LANGUAGE_MODEL]
+    stands = [
+        each for each in model.modules() if isinstance(each, StageMissingLayer) and each.stage_name == LANGUAGE_MODEL
+    ]
     whole = model._modules["model"]
     if whole in stands or not stands:
         raise UnsupportedModelError(

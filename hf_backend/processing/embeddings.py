@@ -124,7 +124,9 @@ def split_fields(data: Mapping[str, Any], modality: str) -> list[dict[str, "Fiel
         sizes = [value.prod(-1) for value in fields.values() if value.ndim == 2 and not value.is_floating_point()]
         shares = sizes[0] * len(given) / sizes[0].sum() if sizes else torch.zeros(0)
         if not len(shares) or bool((shares != shares.round()).any()):
-            raise ValueError(f"found {len(given)} rows of {name} for {count} items; expected a list of one tensor an item")
+            raise ValueError(
+                f"found {len(given)} rows of {name} for {count} items; expected a list of one tensor an item"
+            )
         given = given.split(shares.long().tolist())
     rows = [given] if isinstance(given, torch.Tensor) and given.ndim == 2 else list(given)
     if len(rows) != count:

@@ -108,12 +108,16 @@ def _by_checkpoint(kind: type) -> type:
     def get_quant_method(self: Any, layer: Any, prefix: str) -> Any:
         ask = functools.partial(kind.get_quant_method, self)  # type: ignore[attr-defined]
         held: Stored | None = self.held
-        method = ask(layer, prefix) if held is None else method_of(layer, prefix, ask, held, self.packed_modules_mapping)
+        method = (
+            ask(layer, prefix) if held is None else method_of(layer, prefix, ask, held, self.packed_modules_mapping)
+        )
         if current_platform.is_cpu() and isinstance(layer, LinearBase) and not _is_whole(method):
             method.__class__ = _flat(type(method))
         return method
 
-    return type(kind.__name__, (kind,), {"__module__": kind.__module__, "get_quant_method": get_quant_method, "held": None})
+    return type(
+        kind.__name__, (kind,), {"__module__": kind.__module__, "get_quant_method": get_quant_method, "held": None}
+    )
 
 
 @functools.cache

@@ -67,9 +67,11 @@ IN_MEMORY = {
 }
 """To names that modules have in transformers 5."""
 LLAVA = r"(model\.language_model|language_model\.model)\.layers\..*proj\.weight"
-TOWER = [f"encoder.layers.{layer}.{part}" for layer in (0, 1) for part in (
-    "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.out_proj", "mlp.fc1", "mlp.fc2"
-)]
+TOWER = [
+    f"encoder.layers.{layer}.{part}"
+    for layer in (0, 1)
+    for part in ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.out_proj", "mlp.fc1", "mlp.fc2")
+]
 PROJECTOR = ["multi_modal_projector.linear_1", "multi_modal_projector.linear_2"]
 
 CHECKPOINTS = [
