@@ -61,6 +61,7 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         text_config: Any
         logits_processor: Any
         quant_config: Any
+        device_config: Any
 
     def __init__(self, *, vllm_config: "VllmConfig", prefix: str = "") -> None:
         super().__init__(vllm_config=vllm_config, prefix=prefix)

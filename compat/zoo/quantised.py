@@ -1,8 +1,9 @@
 """Quantised checkpoints of the zoo's families, and what transformers would answer with their weights.
 
-Takes a family, a scheme, the names that the files and the lists of the config are to have; gives two folders: the quantised checkpoint,
-and the same one with the rounded weights in float32, under the same names and without a word of quantisation. Only the layers of the
-text model are quantised, as quantisers do with multimodal models. Written by hand, by the formats' own rules: no quantiser is needed.
+Takes a family, a scheme, the names that the files and the lists of the config are to have; gives two folders: the quantised
+checkpoint, and the same one with the rounded weights in float32, under the same names and without a word of quantisation. Only
+the layers of the text model are quantised, as quantisers do with multimodal models. Written by hand, by the formats' own rules:
+no quantiser is needed.
 """
 
 import json
@@ -46,8 +47,8 @@ def quantise(
 ) -> tuple[Path, Path]:
     """Make the folders `folder`/quantised and `folder`/whole of the checkpoint of `family`, and return them.
 
-    `prefixes` are renamed as in `compat.zoo.build.rename_weights`; the weights whose name then matches the expression `quantised` are
-    packed by `scheme`. `listed` goes into the config as it is. Raises `ValueError` where no weight matches.
+    `prefixes` are renamed as in `compat.zoo.build.rename_weights`; the weights whose name then matches the expression `quantised`
+    are packed by `scheme`. `listed` goes into the config as it is. Raises `ValueError` where no weight matches.
     """
     from safetensors.torch import load_file, save_file
 
@@ -130,14 +131,15 @@ def _compressed_tensors(
 
 
 INT8 = Scheme(_int8, _int8_config)
-"""compressed-tensors, a scale for each row of a weight, inputs rounded to eight bits between the least and the largest of each token
-while they are computed with. (vLLM's CPU kernel for scales around zero takes no float32 on a machine with AMX.)"""
+"""compressed-tensors, a scale for each row of a weight, inputs rounded to eight bits between the least and the largest of each
+token while they are computed with. (vLLM's CPU kernel for scales around zero takes no float32 on a machine with AMX.)"""
 INT4 = Scheme(_int4, _int4_config)
 """compressed-tensors, four bits packed into int32, a scale for each `GROUP` inputs."""
 
 
 def round_inputs(text_model: "torch.nn.Module") -> int:
-    """Let the linear layers in the layers of transformers' `text_model` round what they are given as `INT8` does; returns how many."""
+    """Let the linear layers in the layers of transformers' `text_model` round what they are given as `INT8` does; returns how
+    many."""
     import torch
 
     class RoundedInputs(torch.nn.Linear):

@@ -1,8 +1,8 @@
 """Embeddings that a request brings along instead of items (`--enable-mm-embeds`).
 
-Takes a tensor of embeddings an item, for models whose positions follow an item's size with the fields that tell it (a picture's grid);
-gives the item as if a processor had made it: an expansion of as many places as there are rows, within the frame that was measured
-around a modality's embeddings, and the rows as its one field beside those. The encoder isn't called for it.
+Takes a tensor of embeddings an item, for models whose positions follow an item's size with the fields that tell it (a picture's
+grid); gives the item as if a processor had made it: an expansion of as many places as there are rows, within the frame that was
+measured around a modality's embeddings, and the rows as its one field beside those. The encoder isn't called for it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -109,8 +109,8 @@ def item_of_embeddings(
 
 
 def split_fields(data: Mapping[str, Any], modality: str) -> list[dict[str, "FieldValue"]]:
-    """One mapping an item of a request's dictionary: `{modality}_embeds`, a tensor an item or all rows in one, beside fields with an
-    entry an item. Raises `ValueError` where these aren't told apart by numbers of entries and sizes."""
+    """One mapping an item of a request's dictionary: `{modality}_embeds`, a tensor an item or all rows in one, beside fields with
+    an entry an item. Raises `ValueError` where these aren't told apart by numbers of entries and sizes."""
     name = f"{modality}_embeds"
     if name not in data:
         raise ValueError(f"found {_listed(data)} for {modality}; expected {name} among them")

@@ -1,8 +1,8 @@
 """Which of a checkpoint's layers are quantised, by the headers of its files.
 
 Takes what safetensors files say of their tensors; gives for each layer of vLLM's model whether it is stored whole or quantised, and
-by which names the checkpoint knows it. A list of layers that a quantiser left alone holds patterns in names of its own release; what
-is in the files can't be misread. Not for tensors' contents.
+by which names the checkpoint knows it. A list of layers that a quantiser left alone holds patterns in names of its own release;
+what is in the files can't be misread. Not for tensors' contents.
 """
 
 from collections import defaultdict
@@ -46,6 +46,8 @@ def stored(headers: Mapping[str, Mapping[str, Any]], names: SkeletonNames, place
     tensors: dict[str, list[bool]] = defaultdict(list)
     aliases: dict[str, set[str]] = defaultdict(set)
     for name, header in headers.items():
+        if "dtype" not in header:
+            continue  # `__metadata__` of a file, which vLLM passes on with its tensors
         known = names.known(name)
         served = None if known is None else places.served(known.plain or known.name)
         if known is None or served is None:

@@ -1,7 +1,8 @@
 """Weights of what isn't served aren't loaded: bytes of parameters and buffers that a loaded model holds.
 
-Texts are still answered as in transformers (C12) without towers, and encoders give the same embeddings without the text model. How an
-instance with encoders only is used is shown by two engines that share a folder: one encodes, the other answers from what it wrote.
+Texts are still answered as in transformers (C12) without towers, and encoders give the same embeddings without the text model.
+How an instance with encoders only is used is shown by two engines that share a folder: one encodes, the other answers from what
+it wrote.
 """
 
 import json
@@ -57,7 +58,10 @@ WHOLE = {"qwen2_vl": 284864, "idefics3": 260640, "qwen2_audio": 266400, "gemma4"
 
 SETTINGS = [
     pytest.param("qwen2_vl", TEXT_ONLY, 231840, ["model.visual"], id="qwen2_vl: text only"),
-    pytest.param("qwen2_vl", limits(image=0, video=1), 284864, [], id="qwen2_vl: video on keeps the shared tower", marks=pytest.mark.long),
+    pytest.param(
+        "qwen2_vl", limits(image=0, video=1), 284864, [],
+        id="qwen2_vl: video on keeps the shared tower", marks=pytest.mark.long,
+    ),
     pytest.param("idefics3", limits(image=0), 230816, ["model.vision_model"], id="idefics3: no images", marks=pytest.mark.long),
     pytest.param("qwen2_audio", limits(audio=0), 232096, ["model.audio_tower"], id="qwen2_audio: no audio", marks=pytest.mark.long),
     pytest.param(
@@ -177,8 +181,8 @@ SHARED = """
 @pytest.mark.long
 @pytest.mark.parametrize("family", ["qwen2_vl", "qwen3_vl", "llava"])
 def test_c12_one_instance_encodes_and_another_answers(family: str, tmp_path: Path) -> None:
-    """vLLM's disaggregated encoder: an `ec_producer` is started without a text model by vLLM itself; an `ec_consumer` encodes nothing
-    that is in the folder."""
+    """vLLM's disaggregated encoder: an `ec_producer` is started without a text model by vLLM itself; an `ec_consumer` encodes
+    nothing that is in the folder."""
     checkpoint(family)
     folder = tmp_path / "shared"
     folder.mkdir()

@@ -2,7 +2,8 @@
 
 compressed-tensors with eight bits is what vLLM's CPU kernels compute with in float32: rows of weights and tokens of inputs rounded.
 transformers is given the rounded weights, and rounds the inputs of the same layers. What is left is a number that lies so near the
-middle between two steps that float32's own rounding decides: one step of one input, and everything behind it. Most answers hold none.
+middle between two steps that float32's own rounding decides: one step of one input, and everything behind it. Most answers hold
+none.
 """
 
 import json
@@ -46,8 +47,8 @@ ENGINE = """
         expected = reference.ask(family, requests, whole, prepare)
         llm = engine.start(family, engine.OURS, model=quantised)
         told = engine.ask_together(llm, spec(family), requests, engine.OURS, items.sampling_rate(whole))
-        verdicts = [compare(expected[request], answer, tolerance=float(sys.argv[5])) for request, answer in zip(requests, told.answers, strict=True)]
-        print("FOUND", json.dumps({
+        verdicts = [compare(expected[request], answer, tolerance=float(sys.argv[5])) for request, answer in zip(requests,
+        told.answers, strict=True)] print("FOUND", json.dumps({
             "wrong": [verdict.wrong for verdict in verdicts if verdict.wrong],
             "differences": [verdict.difference for verdict in verdicts],
             "layers": llm.apply_model(layers)[0],

@@ -58,7 +58,7 @@ SIZED = EmbeddingsRule.of([item(4, (1, 4, 4)), item(6, (1, 4, 6))], positions_ne
 
 def test_models_whose_positions_follow_an_items_size_need_its_grid() -> None:
     """Qwen2-VL's positions are made of a picture's grid; without it the engine would fail, not the request."""
-    assert SIZED == EmbeddingsRule(True, frozenset({"image_grid_thw"}), {"image_grid_thw": 4.0})
+    assert EmbeddingsRule(True, frozenset({"image_grid_thw"}), {"image_grid_thw": 4.0}) == SIZED
     with pytest.raises(RequestError, match="with nothing; expected image_grid_thw beside them"):
         item_of_embeddings(torch.zeros(2, 8), PROFILE, "TinyProcessor", hidden_size=8, rule=SIZED)
     given = {EMBEDS: torch.zeros(2, 8), "image_grid_thw": torch.tensor([[1, 2, 4]])}
