@@ -14,6 +14,7 @@ import torch
 from hf_backend import modalities
 from hf_backend.attention.layers import ItemAttentionMixin
 from hf_backend.configs.parts import served_config
+from hf_backend.encoding.absent import LANGUAGE_MODEL, let_tables_be_zeros
 from hf_backend.encoding.compile import compile_encoder, compiles_encoders
 from hf_backend.encoding.contiguous import make_inputs_contiguous
 from hf_backend.encoding.encode import encode
@@ -35,10 +36,12 @@ from hf_backend.upstream import (
     MultiModalEmbeddings,
     MultiModalFeatureSpec,
     MultiModalMixin,
+    StageMissingLayer,
     current_platform,
 )
 from hf_backend.weights.head import head_rule
 from hf_backend.weights.load import load
+from hf_backend.weights.quantised import follow_checkpoint
 from hf_backend.weights.skeleton import head_is_tied, output_embeddings_name, skeleton
 
 if TYPE_CHECKING:
@@ -57,9 +60,15 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         config: Any
         text_config: Any
         logits_processor: Any
+        quant_config: Any
+        device_config: Any
 
     def __init__(self, *, vllm_config: "VllmConfig", prefix: str = "") -> None:
         super().__init__(vllm_config=vllm_config, prefix=prefix)
+        if self._encoder_only:
+            let_tables_be_zeros(self, self.model_config.dtype, self.device_config.device)
+            if hasattr(self, "lm_head"):
+                self.lm_head = StageMissingLayer(LANGUAGE_MODEL)
         info = MULTIMODAL_REGISTRY.get_processing_info(vllm_config.model_config)
         assert isinstance(info, ProcessingInfo)
         self._info = info
@@ -129,11 +138,12 @@ class GenericMultiModalMixin(ItemAttentionMixin):
                     compile_encoder(
                         self.model, self.model.get_decoder(), self._encoders[name].groups(probes, device), what
                     )
-        max_tokens = self.vllm_config.scheduler_config.max_num_batched_tokens
-        self._inputs = TextInputs(self.model.get_decoder(), lookup, max_tokens, text_config.hidden_size)
-        self._inputs.take(self._encoders.values())
-        self._inputs.check_pipeline(self.pp_group.world_size)
-        tell_compiled_apart(self.vllm_config, self._inputs)
+        if not self._encoder_only:
+            max_tokens = self.vllm_config.scheduler_config.max_num_batched_tokens
+            self._inputs = TextInputs(self.model.get_decoder(), lookup, max_tokens, text_config.hidden_size)
+            self._inputs.take(self._encoders.values())
+            self._inputs.check_pipeline(self.pp_group.world_size)
+            tell_compiled_apart(self.vllm_config, self._inputs)
         check_mixtures(self.model, self._encoders, first, device)
 
     def _clips_of_many_lengths(self) -> list[EncoderItem]:
@@ -144,23 +154,39 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         are held to the model's forward here, so that one that doesn't fit stops the start. (On a CPU vLLM runs no encoder
         before the first request.) Only the first rank of a pipeline has the embeddings and runs encoders."""
         model: Self = super().eval()  # type: ignore[misc]
-        if self._inputs is None and self.pp_group.is_first_rank:
+        if self._inputs is None and not self._encoders and self.pp_group.is_first_rank:
             with torch.inference_mode():
                 self._measure(next(self.model.parameters()).device)
         return model
+
+    def _maybe_apply_model_mapping(self) -> None:
+        """vLLM renames what a quantisation config lists; ours is asked by the checkpoint's names, where its files can be read."""
+        if self.quant_config is None or "model" not in self.__dict__.get("_modules", {}):
+            return
+        if not follow_checkpoint(self, self._skeleton):
+            super()._maybe_apply_model_mapping()  # type: ignore[misc]
 
     def recursive_replace(self) -> None:
         """vLLM's replacement of layers, but for those that have to stay."""
         with aside(self.model, self.model.get_decoder()):
             super().recursive_replace()  # type: ignore[misc]
 
+    @functools.cached_property
+    def _encoder_only(self) -> bool:
+        """Whether the text model is left out."""
+        return bool(self.model_config.get_multimodal_config().mm_encoder_only)
+
     def _create_attention_instances(self, *args: Any) -> None:
-        """vLLM's attention layers, with those that attend in chunks made so."""
+        """vLLM's attention layers, with those that attend in chunks made so; none without a text model."""
+        if self._encoder_only:
+            return
         super()._create_attention_instances(*args)  # type: ignore[misc]
         use_chunks(self)
 
     def create_attention_instances(self) -> dict[int, Any]:
         """The same on vLLM 0.29."""
+        if self._encoder_only:
+            return {}
         return with_chunks(self, super().create_attention_instances())  # type: ignore[misc]
 
     def _patch_config(self) -> None:

@@ -79,7 +79,7 @@ def run(family: str, cases: Iterable[Case], peer: str, **engine_arguments: Any) 
     started = time.perf_counter() - begun
     rate = items.sampling_rate(checkpoint(family))
     rounds = {
-        case.name: tuple(_ask_together(llm, spec(family), requests, peer, rate) for requests in case.rounds)
+        case.name: tuple(ask_together(llm, spec(family), requests, peer, rate) for requests in case.rounds)
         for case in cases
     }
     (model_class,) = llm.apply_model(_class_name)
@@ -121,7 +121,8 @@ def _class_name(model: Any) -> str:
     return f"{type(model).__module__}.{type(model).__name__}"
 
 
-def _ask_together(llm: "LLM", family: Spec, requests: Sequence[Request], peer: str, rate: int) -> Round:
+def ask_together(llm: "LLM", family: Spec, requests: Sequence[Request], peer: str, rate: int) -> Round:
+    """What `llm` answers to requests that it is given at once; clips are at `rate` Hz."""
     from vllm import SamplingParams
 
     parameters = SamplingParams(temperature=0.0, max_tokens=NUM_TOKENS, logprobs=5, ignore_eos=True, detokenize=False)

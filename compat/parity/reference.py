@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -45,14 +45,20 @@ def prompt_text(family: Spec, request: Request) -> str:
     )
 
 
-def ask(family: str, requests: Iterable[Request]) -> dict[Request, Answer | Refusal]:
-    """Load the checkpoint of `family` and answer each request on its own. Requests must be distinct by content.
+def ask(
+    family: str,
+    requests: Iterable[Request],
+    folder: Path | None = None,
+    prepare: Callable[[Any], object] = lambda model: None,
+) -> dict[Request, Answer | Refusal]:
+    """Load the checkpoint of `family`, or that in `folder`, and answer each request on its own. Requests must be distinct by
+    content; `prepare` is given the model before the first.
 
     A refusal by the processor that is not in the table of refusals is passed on.
     """
     import torch
 
-    folder = checkpoint(family)
+    folder = folder or checkpoint(family)
     processor = transformers.AutoProcessor.from_pretrained(folder)
     # transformers chooses the attention: sdpa where the model can, eager for GOT-OCR 2. Only sdpa leaves out the cap on
     # attention logits that a config asks for (PaliGemma 2): measured, 0.002 in log-probabilities.
@@ -62,6 +68,7 @@ def ask(family: str, requests: Iterable[Request]) -> dict[Request, Answer | Refu
         folder, dtype=torch.float32, attn_implementation="eager" if capped else None
     )
     model.eval()
+    prepare(model)
     answers: dict[Request, Answer | Refusal] = {}
     rate = items.sampling_rate(folder)
     for request in requests:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from hf_backend.encoding.absent import stands_for
 from hf_backend.encoding.features import to_device
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class CapturedForward:
             stacks = (each for each in model.children() if isinstance(each, torch.nn.ModuleList) and len(each) == depth)
             text_model = next((stack[0] for stack in stacks), text_model)
         for qualified, module in model.named_modules():
-            if module is text_model and qualified:
+            if qualified and stands_for(module, text_model):
                 parent, _, name = qualified.rpartition(".")
                 accepted = frozenset(inspect.signature(model.forward).parameters)
                 return cls(model, model.get_submodule(parent), name, accepted)

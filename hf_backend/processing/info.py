@@ -31,6 +31,7 @@ from hf_backend.probe.sizes import (
     picture_steps,
     video_steps,
 )
+from hf_backend.processing.embeddings import EmbeddingsRule
 from hf_backend.processing.parser import DataParser
 from hf_backend.processing.text_only import read_tail, with_tail
 from hf_backend.records import Item, ModalityProfile, ProcessorProfile
@@ -95,6 +96,11 @@ class ProcessingInfo(BaseProcessingInfo):
         """Clips whose lengths leave every remainder when a tower halves them."""
         alone = self.alone("audio")
         return [alone(item, {}) for item in clips_of_many_lengths(sampling_rate(self.get_hf_processor()))]
+
+    @functools.lru_cache(maxsize=8)  # noqa: B019 - infos live as long as the process
+    def embeddings_rule(self, modality: str) -> EmbeddingsRule:
+        """What pre-computed embeddings of one modality have to come with."""
+        return EmbeddingsRule.of(self.probe_items(modality), self.ctx.model_config.uses_mrope)
 
     def get_default_tok_params(self) -> TokenizeParams:
         """How vLLM makes ids of a prompt's text: with what the HF processor puts behind a text alone."""

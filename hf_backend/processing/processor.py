@@ -95,20 +95,20 @@ class Processor(BaseMultiModalProcessor[ProcessingInfo]):
             return process_new(self.info, modality, items.get_all(), hf_kwargs)
         return [
             item_of_embeddings(
-                torch.as_tensor(embeddings),
+                given,
                 self.info.modality_profile(modality),
                 self.info.profile.processor_class,
                 hidden_size=self.info.ctx.model_config.get_inputs_embeds_size(),
-                positions_need_fields=self.info.ctx.model_config.uses_mrope,
+                rule=self.info.embeddings_rule(modality),
             )
-            for embeddings in items.get_all()
+            for given in items.get_all()
         ]
 
     def _fields_by_name(self, modality: str, items: Sequence[Item]) -> dict[str, list[Any]]:
         """Each field's values in item order. Raises `RequestError` where an item has other fields than the probe saw."""
         names = self.info.modality_profile(modality).layouts.keys()
         for item in items:
-            if item.fields.keys() not in (names, {EMBEDS}):
+            if item.fields.keys() != names and EMBEDS not in item.fields:
                 raise RequestError(
                     self.info.profile.processor_class,
                     found=f"the fields {sorted(item.fields)} for one {modality}",

@@ -15,10 +15,10 @@ from vllm.model_executor.layers.vocab_parallel_embedding import VocabParallelEmb
 from vllm.model_executor.models import transformers as intree
 from vllm.model_executor.models.interfaces import MultiModalEmbeddings
 from vllm.model_executor.models.transformers.multimodal import MultiModalMixin
-from vllm.model_executor.models.utils import PPMissingLayer
+from vllm.model_executor.models.utils import PPMissingLayer, StageMissingLayer
 from vllm.multimodal import MULTIMODAL_REGISTRY
 from vllm.multimodal.inputs import MultiModalFeatureSpec, MultiModalFieldConfig, MultiModalKwargsItems
-from vllm.multimodal.parse import MultiModalDataItems, MultiModalDataParser
+from vllm.multimodal.parse import DictEmbeddingItems, ModalityDataItems, MultiModalDataItems, MultiModalDataParser
 from vllm.multimodal.processing import (
     BaseDummyInputsBuilder,
     BaseMultiModalProcessor,
@@ -38,7 +38,9 @@ __all__ = [
     "BaseDummyInputsBuilder",
     "BaseMultiModalProcessor",
     "BaseProcessingInfo",
+    "DictEmbeddingItems",
     "LinearBase",
+    "ModalityDataItems",
     "MultiModalDataBuiltins",
     "MultiModalDataDict",
     "MultiModalDataItems",
@@ -56,6 +58,7 @@ __all__ = [
     "PromptUpdate",
     "PromptUpdateDetails",
     "ResolvedPromptUpdate",
+    "StageMissingLayer",
     "TimingContext",
     "TokenizeParams",
     "VocabParallelEmbedding",

@@ -79,6 +79,8 @@ class Reader:
                     return  # layers for speculative decoding
                 self.unknown.append(name)
             return
+        if self._places.served(known.name) is None:
+            return  # left out of vLLM's model: there is nothing to make of it
         if known.pattern is None or self._left_to_vllm(known):
             self.read.add(known.name)
             yield from self._placed(known.plain or known.name, tensor)

@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from hf_backend.encoding.absent import left_out
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -99,12 +101,18 @@ class SkeletonNames:
         return (name, start + name, name.removeprefix(start) if name.startswith(start) else name)
 
     def _ancestor(self, name: str) -> str:
-        """The innermost module of the skeleton that `name` lies in; "" if none, or if that only holds other modules."""
-        while name:
-            name = name.rpartition(".")[0]
-            module = self._modules.get(name)
-            if name and module is not None:
-                return name if next(module.parameters(recurse=False), None) is not None else ""
+        """The innermost module of the skeleton that `name` lies in; "" if none, or if that only holds other modules. What
+        isn't strict takes names that lie right in one of those, too: scales of an attention's cache."""
+        owner = self.owner(name)
+        if not owner or (not self._strict and name.rpartition(".")[0] == owner):
+            return owner
+        return owner if next(self._modules[owner].parameters(recurse=False), None) is not None else ""
+
+    def owner(self, name: str) -> str:
+        """The innermost module of the skeleton that `name` lies in; "" if none."""
+        while name := name.rpartition(".")[0]:
+            if name in self._modules:
+                return name
         return ""
 
 
@@ -125,6 +133,8 @@ class ServedNames:
     own: frozenset[str]
     """vLLM's own weights beside the HF model: `score.weight` of its adapter for classification has no place in the skeleton,
     which generates text."""
+    left_out: tuple[str, ...] = ()
+    """vLLM's names, with a dot behind, of modules that it has left out: towers, the text model, other ranks' layers."""
 
     @classmethod
     def of(cls, skeleton: Any, head: str | None, served: Any) -> "ServedNames":
@@ -134,10 +144,15 @@ class ServedNames:
         inside = next(paths, skeleton.base_model_prefix if hasattr(skeleton, skeleton.base_model_prefix) else "")
         tops = frozenset(name for name, _ in served.named_children()) - {"model"}
         own = frozenset(name for name, _ in served.named_parameters() if not name.startswith("model."))
-        return cls(inside, head, tops, own)
+        return cls(inside, head, tops, own, tuple(f"{path}." for path in left_out(served)))
 
     def served(self, name: str) -> str | None:
-        """vLLM's name of the skeleton's weight `name`; None where vLLM's model has no part of it (an Omni's talker)."""
+        """vLLM's name of the skeleton's weight `name`; None where vLLM's model has no part of it (an Omni's talker, a tower
+        that isn't served)."""
+        found = self._named(name)
+        return None if found is None or found.startswith(self.left_out) else found
+
+    def _named(self, name: str) -> str | None:
         if self.head is not None and name.startswith(f"{self.head}."):
             return "lm_head" + name.removeprefix(self.head)
         top, _, rest = name.partition(".")
