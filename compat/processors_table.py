@@ -31,11 +31,13 @@ def notes(profile: ModalityProfile) -> list[str]:
     return [
         note
         for present, note in (
-            (profile.merges_text, "text at the expansion's edges merges with the prompt's"),
-            (profile.edit is not None, "writes tokens of its own into the prompt"),
+            (profile.splicing.merges_text, "text at the expansion's edges merges with the prompt's"),
+            (profile.splicing.edit is not None, "writes tokens of its own into the prompt"),
+            (profile.splicing.touching is not None, "joins what touches an expansion"),
+            (profile.headed, "puts the item in front of the prompt itself"),
             (profile.wraps is not None, "leaves out the tokens around an item where the prompt has them"),
             (profile.nested, "takes a list of items a prompt"),
-            (not profile.joinable, "takes one item a prompt"),
+            (not profile.several, "takes one item a prompt"),
             (any(not layout.exact for layout in profile.layouts.values()), "pads items of a prompt to the largest"),
         )
         if present

@@ -110,6 +110,28 @@ class PromptEdit:
 
 
 @dataclass(frozen=True, slots=True)
+class TouchRule:
+    """What a processor does where an expansion touches something (Idefics2)."""
+
+    shared: bool
+    """Whether the token at an expansion's edge is one with an equal token that it touches: two items share it."""
+    spaced: bool
+    """Whether a word right behind an expansion gets a space in front."""
+
+
+@dataclass(frozen=True, slots=True)
+class Splicing:
+    """How expansions are put into a prompt so that it is the processor's own."""
+
+    merges_text: bool = False
+    """Whether the tokenizer merges text at the expansion's edges with the text beside it (Gemma3)."""
+    edit: PromptEdit | None = None
+    """What the processor writes into the prompt besides; None for nothing."""
+    touching: TouchRule | None = None
+    """What it joins where an expansion touches something; None for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class WrapRule:
     """Tokens around an item's embeddings that a processor leaves out of an expansion where the prompt has them already."""
 
@@ -144,8 +166,8 @@ class ModalityProfile:
     """Whether items may share one encoder call: how they join was seen."""
     several: bool
     """Whether the processor takes two items in one prompt. Where it doesn't, items are still processed one by one."""
-    merges_text: bool
-    """Whether the tokenizer merges text at the expansion's edges with the text beside it (Gemma3)."""
+    splicing: Splicing
+    """How expansions are put into a prompt."""
     frame: tuple[tuple[int, ...], tuple[int, ...]]
     """Tokens before the first and after the last embedding of an expansion, as far as both probe items agree in them: what
     to put around embeddings that a request brings along."""
@@ -153,8 +175,6 @@ class ModalityProfile:
     """Whether the processor takes a list of items for each prompt (`hf_backend.modalities.Modality.nested`)."""
     joint: JointSplit | None
     """How several new items are processed in one call; None where each has a call of its own."""
-    edit: PromptEdit | None
-    """What the processor writes into the prompt besides; None for nothing."""
     wraps: WrapRule | None
     """What the prompt around a placeholder takes from its expansion; None for nothing."""
     probe_calls: int

@@ -58,7 +58,7 @@ def profile(path: str, *, trust_remote_code: bool = False, thorough: bool = Fals
                 "nested": one.nested,
                 "probe_calls": one.probe_calls,
                 "probe_seconds": round(one.probe_seconds, 3),
-                "merges_text": one.merges_text,
+                "merges_text": one.splicing.merges_text,
                 "largest": {
                     "size": list(largest[name].size),
                     "tokens": largest[name].num_tokens,

@@ -15,8 +15,9 @@ from hf_backend.placeholders.base import Strategy
 from hf_backend.placeholders.edits import apply_edit, headed, read_edit
 from hf_backend.placeholders.seams import IsText, core_span, splice_merging
 from hf_backend.placeholders.splice import find_targets, splice
+from hf_backend.placeholders.touching import NOT_SPACED, splice_touching
 from hf_backend.probe.alone import process
-from hf_backend.records import PromptEdit
+from hf_backend.records import PromptEdit, Splicing, TouchRule
 
 if TYPE_CHECKING:
     from hf_backend.upstream import BaseProcessingInfo
@@ -72,9 +73,8 @@ class Asked:
         )
 
 
-def check_oracle(asked: Asked, order: Sequence[tuple[object, Sequence[int]]]) -> tuple[bool, PromptEdit | None]:
-    """Whether text at the expansions' edges has to be merged for the oracle to hold, and the edit of the prompt with which
-    it does; raises `UnsupportedModelError` if it doesn't hold in any way.
+def check_oracle(asked: Asked, order: Sequence[tuple[object, Sequence[int]]]) -> Splicing:
+    """The way of splicing for which the oracle holds; raises `UnsupportedModelError` if it doesn't hold for any.
 
     `order` holds items with their expansions. Between the first two is text, the others touch (C6), and newlines follow. One item
     where the processor itself puts it in front of the prompt.
@@ -82,7 +82,7 @@ def check_oracle(asked: Asked, order: Sequence[tuple[object, Sequence[int]]]) ->
     if asked.headed:
         if (edit := _find_edit(asked, order, is_text_of(asked.info.get_tokenizer()))) is None:
             raise asked.refused(f"that {asked.placeholder!r} in front of a text doesn't explain what it makes of it")
-        return False, edit
+        return Splicing(edit=edit)
     info, placeholder, name = asked.info, asked.placeholder, asked.modality.name
     tokenizer: Any = info.get_tokenizer()
     texts = [f"first {placeholder} then" + placeholder * (len(order) - 1) + "\nlast."]
@@ -115,9 +115,11 @@ def check_oracle(asked: Asked, order: Sequence[tuple[object, Sequence[int]]]) ->
                 if nearest is None or agreeing > nearest[2]:
                     nearest = expected, spliced, agreeing
         if holds:
-            return merge, None
+            return Splicing(merges_text=merge)
     if (edit := _find_edit(asked, order, is_text)) is not None:
-        return False, edit
+        return Splicing(edit=edit)
+    if (rule := _find_touching(asked, order, is_text)) is not None:
+        return Splicing(touching=rule)
     assert nearest is not None
     expected, spliced, first = nearest
     raise asked.refused(
@@ -160,4 +162,34 @@ def _find_edit(asked: Asked, order: Sequence[tuple[object, Sequence[int]]], is_t
                 break
         else:
             return edit
+    return None
+
+
+def _find_touching(asked: Asked, order: Sequence[tuple[object, Sequence[int]]], is_text: IsText) -> TouchRule | None:
+    """What the processor joins where an expansion touches another, a word or a marker, if one rule explains it all."""
+    placeholder, name = asked.placeholder, asked.modality.name
+    texts = (
+        (f"first {placeholder} then{placeholder * (len(order) - 1)}\nlast.", len(order)),
+        (f"{placeholder}word{placeholder}, and", min(2, len(order))),
+        (f"a {placeholder}{NOT_SPACED}b> c", 1),
+    )
+    if len(order) < 2:
+        return None
+    wanted = [asked.ids(text, [item for item, _ in order[:number]]) for text, number in texts]
+    tokenizer: Any = asked.info.get_tokenizer()
+    for shared, spaced in ((True, True), (True, False), (False, True)):
+        rule = TouchRule(shared, spaced)
+        for (text, number), expected in zip(texts, wanted, strict=True):
+            expansions = {name: [expansion for _, expansion in order[:number]]}
+            prompts = [asked.encode(text, special=special) for special in (True, False)]
+            found = [find_targets(prompt, {name: asked.target}) for prompt in prompts]
+            attempts = [
+                splice_touching(prompt, targets, expansions, rule, tokenizer, is_text)[0]
+                for prompt, targets in zip(prompts, found, strict=True)
+                if len(targets) == number
+            ]
+            if expected not in attempts:
+                break
+        else:
+            return rule
     return None

@@ -150,12 +150,12 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality, headed: bo
         target = unmarked(target, tokenizer)
     asked = Asked(info, modality, strategy, replaced_a.placeholder if headed else placeholder, target, headed)
     try:
-        merges_text, edit = check_oracle(asked, order)
+        splicing = check_oracle(asked, order)
     except UnsupportedModelError as error:
         # SmolVLM counts every video's frames by the longest of the prompt, so that no mix of lengths can be spliced. What holds
         # for equal items holds for each alone, and an item is what it is alone (C1).
         try:
-            merges_text, edit = check_oracle(asked, [order[0]] * len(order))
+            splicing = check_oracle(asked, [order[0]] * len(order))
         except UnsupportedModelError:
             raise error from None
 
@@ -181,12 +181,14 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality, headed: bo
         text_fields=text_fields,
         joinable=joined is not None,
         several=both is not None,
-        merges_text=merges_text,
+        splicing=splicing,
         frame=around,
         nested=modality.nested,
         joint=joint,
-        edit=edit,
-        wraps=None if headed else find_wraps(asked, item_a, replaced_a.ids, around, edit),
+        # Where tokens at edges are shared with what they touch, that is all there is to it.
+        wraps=None
+        if headed or splicing.touching is not None
+        else find_wraps(asked, item_a, replaced_a.ids, around, splicing.edit),
         probe_calls=calls.count() - calls_before,
         probe_seconds=time.perf_counter() - started,
     )

@@ -15,13 +15,14 @@ from hf_backend.errors import RequestError
 from hf_backend.placeholders.edits import apply_edit, dropped, headed
 from hf_backend.placeholders.seams import IsText, core_span, splice_merging
 from hf_backend.placeholders.splice import Target, splice
+from hf_backend.placeholders.touching import splice_touching
 from hf_backend.placeholders.wraps import unwrapped
 from hf_backend.probe.oracle import is_text_of
 from hf_backend.processing.embeddings import item_of_embeddings
 from hf_backend.processing.info import ProcessingInfo
 from hf_backend.processing.new_items import process_new
 from hf_backend.processing.refusals import check_counts, refuse_empty
-from hf_backend.records import EMBEDS, EXPANSION, NUM_EMBEDS, Item, may_make_positions, wire_name
+from hf_backend.records import EMBEDS, EXPANSION, NUM_EMBEDS, Item, Splicing, may_make_positions, wire_name
 from hf_backend.upstream import (
     BaseMultiModalProcessor,
     MultiModalDataItems,
@@ -163,7 +164,8 @@ class Processor(BaseMultiModalProcessor[ProcessingInfo]):
         }
         profiles = {modality: self.info.modality_profile(modality) for modality in expansions}
         # A processor makes its edit once, whatever the items are.
-        edit = next((profile.edit for profile in profiles.values() if profile.edit is not None), None)
+        ways = [profile.splicing for profile in profiles.values()]
+        edit = next((way.edit for way in ways if way.edit is not None), None)
         if edit is not None:
             token_ids = dropped(token_ids, edit)
         counts = {modality: len(items) for modality, items in expansions.items()}
@@ -171,22 +173,12 @@ class Processor(BaseMultiModalProcessor[ProcessingInfo]):
         found = self._find(token_ids, counts)
         rules = {modality: profile.wraps for modality, profile in profiles.items() if profile.wraps is not None}
         expansions = unwrapped(token_ids, found, expansions, rules)
-        merges_text = any(profile.merges_text for profile in profiles.values())
-        if merges_text:
-            tokenizer: Any = self.info.get_tokenizer()
-            new_ids, placed = splice_merging(token_ids, found, expansions, tokenizer, self._is_text)
-        else:
-            new_ids, placed = splice(token_ids, found, expansions)
+        new_ids, placed = self._splice(token_ids, found, expansions, ways)
         if edit is not None and placed:
-            last, start = placed[-1]
-            last_end = start + len(expansions[last.modality][last.index])
-            new_ids = apply_edit(new_ids, last_end, edit, self.info.get_tokenizer(), self._is_text)
+            _, start, tokens = placed[-1]
+            new_ids = apply_edit(new_ids, start + len(tokens), edit, self.info.get_tokenizer(), self._is_text)
         placeholders: dict[str, list[PlaceholderFeaturesInfo]] = {modality: [] for modality in expansions}
-        for target, start in placed:
-            tokens = expansions[target.modality][target.index]
-            if merges_text:
-                first, end = core_span(tokens, self._is_text)
-                tokens = tokens[first:end]
+        for target, start, tokens in placed:
             embed_ids = torch.tensor(sorted(profiles[target.modality].embed_ids))
             placeholders[target.modality].append(
                 PlaceholderFeaturesInfo(
@@ -198,3 +190,25 @@ class Processor(BaseMultiModalProcessor[ProcessingInfo]):
                 )
             )
         return new_ids, {modality: items for modality, items in placeholders.items() if items}
+
+    def _splice(
+        self,
+        prompt: list[int],
+        found: Sequence[Target],
+        expansions: Mapping[str, Sequence[Sequence[int]]],
+        ways: Sequence[Splicing],
+    ) -> tuple[list[int], list[tuple[Target, int, list[int]]]]:
+        """The prompt's ids, and each target with where its expansion starts in them and what is left of it."""
+        tokenizer: Any = self.info.get_tokenizer()
+        if any(way.merges_text for way in ways):
+            new_ids, placed = splice_merging(prompt, found, expansions, tokenizer, self._is_text)
+            return new_ids, [(target, start, self._core(target, expansions)) for target, start in placed]
+        if (rule := next((way.touching for way in ways if way.touching is not None), None)) is not None:
+            return splice_touching(prompt, found, expansions, rule, tokenizer, self._is_text)
+        new_ids, placed = splice(prompt, found, expansions)
+        return new_ids, [(target, start, list(expansions[target.modality][target.index])) for target, start in placed]
+
+    def _core(self, target: Target, expansions: Mapping[str, Sequence[Sequence[int]]]) -> list[int]:
+        tokens = expansions[target.modality][target.index]
+        first, end = core_span(tokens, self._is_text)
+        return list(tokens[first:end])

@@ -155,7 +155,7 @@ def test_c5_legacy_and_offsets_agree(family: str) -> None:
         by_profile = fresh(family).processor.info.alone(modality)
         if by_profile.strategy.name != "offsets":
             continue
-        if fresh(family).processor.info.modality_profile(modality).edit is not None:
+        if fresh(family).processor.info.modality_profile(modality).splicing.edit is not None:
             continue  # PaliGemma: searched for, an expansion has what the processor writes behind the last item, too
         by_legacy = dataclasses.replace(by_profile, strategy=STRATEGIES["legacy"])
         for item in ITEMS[modality][1:4]:
@@ -172,5 +172,5 @@ def test_c5_legacy_and_offsets_agree(family: str) -> None:
         if family in NOT_YET:
             pytest.skip(NOT_YET[family])
         profiles = fresh(family).processor.info.profile.modalities.values()
-        assert all(profile.strategy == "legacy" or profile.edit is not None for profile in profiles), family
+        assert all(profile.strategy == "legacy" or profile.splicing.edit is not None for profile in profiles), family
         pytest.skip("its processor reports no offsets, or edits the prompt")

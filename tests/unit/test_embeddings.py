@@ -5,7 +5,7 @@ import torch
 
 from hf_backend.errors import RequestError
 from hf_backend.processing.embeddings import EmbeddingsRule, item_of_embeddings, split_fields
-from hf_backend.records import EMBEDS, Expansion, Item, ModalityProfile
+from hf_backend.records import EMBEDS, Expansion, Item, ModalityProfile, Splicing
 
 pytestmark = pytest.mark.processing
 
@@ -20,11 +20,10 @@ PROFILE = ModalityProfile(
     text_fields=frozenset(),
     joinable=True,
     several=True,
-    merges_text=False,
+    splicing=Splicing(),
     frame=((1, 2), (3,)),
     nested=False,
     joint=None,
-    edit=None,
     wraps=None,
     probe_calls=5,
     probe_seconds=0.0,
