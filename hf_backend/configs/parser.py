@@ -19,4 +19,5 @@ class ConfigParser(HFConfigParser):
         config = rules.of_transformers(config, text)
         config = rules.with_known_architecture(config)
         config = rules.with_text_config(config)
+        config = rules.with_image_token_index(config)
         return text, rules.with_experts_a_token(config)

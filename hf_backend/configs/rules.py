@@ -11,6 +11,9 @@ from typing import Any
 import transformers
 from transformers.models.auto import configuration_auto, modeling_auto
 
+from hf_backend.modalities import IMAGE
+from hf_backend.probe.parts import text_part
+
 EXPERTS_A_TOKEN = ("num_experts_per_tok", "top_k")
 """Names under which vLLM's Transformers backend reads how many experts a token goes to."""
 OTHER_EXPERTS_A_TOKEN = ("moe_topk", "moe_top_k", "moe_k", "num_experts_per_token", "top_k_experts")
@@ -30,6 +33,17 @@ def with_experts_a_token(config: Any) -> Any:
         found = next((getattr(text, name) for name in OTHER_EXPERTS_A_TOKEN if getattr(text, name, None)), None)
         if found is not None:
             setattr(text, EXPERTS_A_TOKEN[0], found)
+    return config
+
+
+def with_image_token_index(config: Any) -> Any:
+    """Add the name by which vLLM reads a picture's token id when it loads a draft model (Eagle3), and which it asks of every class
+    that it doesn't know by name: Qwen2.5-VL's config has `image_token_id`, an Omni's has it in the thinker's."""
+    if getattr(config, "image_token_index", None) is None:
+        part = text_part(config)
+        found = [getattr(part, name, None) for name in IMAGE.token_id_attributes]
+        if (token_id := next((each for each in found if isinstance(each, int)), None)) is not None:
+            config.image_token_index = token_id
     return config
 
 

@@ -22,7 +22,11 @@ from hf_backend.probe.samples import picture
 
 pytestmark = [pytest.mark.engine, pytest.mark.language, pytest.mark.timeout(500)]
 
-FAMILIES = ["llava", pytest.param("gemma3", marks=pytest.mark.long)]
+FAMILIES = [
+    "llava",
+    pytest.param("gemma3", marks=pytest.mark.long),
+    pytest.param("qwen2_5_vl", marks=pytest.mark.long, id="qwen2_5_vl: M-RoPE"),
+]
 LAYERS = (1, 2)
 """Of two: the draft takes what layers 1 and 2 give, as inputs of the ones after them."""
 TEXT = "a {} what is it?"

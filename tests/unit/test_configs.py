@@ -49,6 +49,17 @@ def test_a_nested_config_stays_as_it_is() -> None:
     assert rules.with_text_config(config).text_config is text
 
 
+@pytest.mark.parametrize("family", ["qwen2_5_vl", "qwen3_omni_moe", "llava"])
+def test_a_pictures_token_has_the_name_that_drafts_ask_for(family: str) -> None:
+    """vLLM reads it when a draft model is loaded, of the whole config, whatever its own name and place are."""
+    config = _config(family)
+    part = getattr(config, "thinker_config", config)
+    expected = part.image_token_id if hasattr(part, "image_token_id") else part.image_token_index
+    assert rules.with_image_token_index(config).image_token_index == expected
+    clips = _config("qwen2_audio")
+    assert not hasattr(rules.with_image_token_index(clips), "image_token_index")
+
+
 def test_experts_a_token_are_found_under_another_name() -> None:
     """Aria calls it `moe_topk`; a config that has vLLM's name keeps its value."""
     assert (
