@@ -31,7 +31,8 @@ def call(
 
     `hf_kwargs` are the request's `mm_processor_kwargs`; those given at start-up are merged in by vLLM, and floating point
     outputs are cast to the model's dtype, as vLLM does for every model, but for plain numbers: the seconds between a video's
-    frames (Qwen2.5-VL) make positions, which bfloat16 moves. `defaults` are options of ours, which the request's override. Raises `ValueError` from vLLM with the processor's own exception as its cause.
+    frames (Qwen2.5-VL) make positions, which bfloat16 moves. `defaults` are options of ours, which the request's override. Raises
+    `ValueError` from vLLM with the processor's own exception as its cause.
     """
     global _count
     with _lock:
