@@ -5,8 +5,9 @@ Takes what vLLM hands a multimodal model (batched fields, prompt ids, items); gi
 loading, layer replacement and forward it keeps.
 """
 
+import contextlib
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
@@ -22,6 +23,7 @@ from hf_backend.encoding.encoder import Encoder, refused_by_model
 from hf_backend.encoding.items import EncoderItem, encoder_item, take_apart
 from hf_backend.encoding.memory import budget
 from hf_backend.encoding.mixtures import check_mixtures
+from hf_backend.encoding.towers import towers
 from hf_backend.language.compiled import per_token_dims, tell_compiled_apart
 from hf_backend.language.inputs import TextInputs
 from hf_backend.language.lookup import measure_lookup
@@ -62,6 +64,8 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         logits_processor: Any
         quant_config: Any
         device_config: Any
+        _pre_trained_model_classes: Any
+        _mark_language_model: Any
 
     def __init__(self, *, vllm_config: "VllmConfig", prefix: str = "") -> None:
         super().__init__(vllm_config=vllm_config, prefix=prefix)
@@ -159,11 +163,26 @@ class GenericMultiModalMixin(ItemAttentionMixin):
                 self._measure(next(self.model.parameters()).device)
         return model
 
+    def _find_encoder_classes(self, model: "PreTrainedModel") -> dict[str, Any]:
+        """By modality, what vLLM leaves out where the modality isn't served; vLLM asks transformers, which doesn't know all."""
+        found: dict[str, Any] = super()._find_encoder_classes(model)  # type: ignore[misc]
+        served = MULTIMODAL_REGISTRY.get_processing_info(self.model_config).supported_mm_limits
+        return found or (dict.fromkeys(served, classes) if len(served) == 1 and (classes := towers(model)) else {})
+
+    @contextlib.contextmanager
+    def _mark_model_components(self, vllm_config: "VllmConfig") -> Iterator[None]:
+        """The text model can be left out of a model without towers, too (Gemma 4 unified)."""
+        classes = self._pre_trained_model_classes
+        with contextlib.ExitStack() as stack:
+            if not classes.encoders:
+                stack.enter_context(self._mark_language_model(vllm_config, targets=classes.decoder))
+            stack.enter_context(super()._mark_model_components(vllm_config))  # type: ignore[misc]
+            yield
+
     def _maybe_apply_model_mapping(self) -> None:
         """vLLM renames what a quantisation config lists; ours is asked by the checkpoint's names, where its files can be read."""
-        if self.quant_config is None or "model" not in self.__dict__.get("_modules", {}):
-            return
-        if not follow_checkpoint(self, self._skeleton):
+        made = "model" in self.__dict__.get("_modules", {})
+        if self.quant_config is not None and made and not follow_checkpoint(self, self._skeleton):
             super()._maybe_apply_model_mapping()  # type: ignore[misc]
 
     def recursive_replace(self) -> None:

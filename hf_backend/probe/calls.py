@@ -7,6 +7,8 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 if TYPE_CHECKING:
     from hf_backend.upstream import BaseProcessingInfo
 
@@ -28,12 +30,36 @@ def call(
     """Call the HF processor of `info` on `data` (`text`, `images`, …).
 
     `hf_kwargs` are the request's `mm_processor_kwargs`; those given at start-up are merged in by vLLM, and floating point
-    outputs are cast to the model's dtype, as vLLM does for every model. `defaults` are options of ours, which the request's
-    override. Raises `ValueError` from vLLM with the processor's own exception as its cause.
+    outputs are cast to the model's dtype, as vLLM does for every model, but for plain numbers: the seconds between a video's
+    frames (Qwen2.5-VL) make positions, which bfloat16 moves. `defaults` are options of ours, which the request's override. Raises
+    `ValueError` from vLLM with the processor's own exception as its cause.
     """
     global _count
     with _lock:
         _count += 1
-    processor = info.get_hf_processor(**hf_kwargs)
+    processor = _kept(info.get_hf_processor(**hf_kwargs))
     output: Mapping[str, Any] = info.ctx.call_hf_processor(processor, data, {**(defaults or {}), **hf_kwargs})
-    return output
+    numbers = {
+        name: value.cpu()
+        for name, value in processor.output.items()
+        if isinstance(value, torch.Tensor) and value.ndim < 2 and value.is_floating_point()
+    }
+    return {**output, **numbers}
+
+
+class _Kept:
+    """Calls a processor and keeps what it returned."""
+
+    def __init__(self, processor: Any) -> None:
+        self.__wrapped__ = processor  # whose signature vLLM reads
+        self.output: Mapping[str, Any] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Mapping[str, Any]:
+        self.output = self.__wrapped__(*args, **kwargs)
+        return self.output
+
+
+def _kept(processor: Any) -> _Kept:
+    """Of the processor's name, by which vLLM says what failed."""
+    made: type[_Kept] = type(type(processor).__name__, (_Kept,), {})
+    return made(processor)

@@ -185,6 +185,24 @@ def test_an_unknown_architecture_is_told() -> None:
         skeleton(SimpleNamespace(auto_map=None), ["NoSuchModel"], "")
 
 
+def test_the_skeleton_takes_no_memory() -> None:
+    """A second model is made for its names, shapes and class: 7 billion weights are 0.7 s and 28 MiB of Python objects."""
+    config = transformers.Qwen2_5_VLConfig(
+        text_config={
+            "hidden_size": 3584,
+            "intermediate_size": 18944,
+            "num_hidden_layers": 28,
+            "num_attention_heads": 28,
+            "num_key_value_heads": 4,
+            "vocab_size": 152064,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 1e6, "mrope_section": [16, 24, 24]},
+        }
+    )
+    made = skeleton(config, ["Qwen2_5_VLForConditionalGeneration"], "none")
+    assert sum(tensor.numel() for tensor in made.parameters()) > 7e9
+    assert {tensor.device.type for tensor in [*made.parameters(), *made.buffers()]} == {"meta"}
+
+
 def test_numbers_sort_by_value() -> None:
     """Expert 2 stands before expert 10."""
     assert sorted(["a.10.b", "a.2.b"], key=natural) == ["a.2.b", "a.10.b"]
