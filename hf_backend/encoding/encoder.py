@@ -20,7 +20,7 @@ from hf_backend.encoding.features import FeaturesMethod
 from hf_backend.encoding.finite import check_finite
 from hf_backend.encoding.items import EncoderItem
 from hf_backend.encoding.memory import Cost, LiveBytes, budget, chunks
-from hf_backend.encoding.ragged import lengths, padded_dims, sides
+from hf_backend.encoding.ragged import find_padded
 from hf_backend.errors import HFBackendError, UnsupportedModelError
 from hf_backend.modalities import Modality
 from hf_backend.records import ModalityProfile
@@ -107,7 +107,14 @@ class Encoder:
         self.joinable = profile.joinable and self._joins(probes, alone, peaks, device)
         """Whether items may share a call: the processor joins them, and the tower keeps them apart (C9)."""
         if self.joinable:
-            self.padded = self._padded(probes, alone, of_many_lengths, device)
+            self.padded = find_padded(
+                modality.name,
+                probes,
+                alone,
+                profile.layouts,
+                lambda items, fields: self._run(items, device, fields),
+                of_many_lengths,
+            )
 
     @property
     def levels(self) -> tuple[Path, ...]:
@@ -256,37 +263,6 @@ class Encoder:
         sizes = [size_of(one) for one in fields]
         self._cost = Cost.fit(list(zip(sizes, peaks, strict=True)), [sizes[index] for index in chosen], counted.peak)
         return True
-
-    def _padded(
-        self,
-        probes: Sequence[EncoderItem],
-        alone: Sequence[torch.Tensor],
-        of_many_lengths: Callable[[], Sequence[EncoderItem]],
-        device: torch.device,
-    ) -> Dims | None:
-        """In which dimensions items of several sizes may be padded to share a call."""
-        layouts = self._profile.layouts
-        if len(bucket([item.fields for item in probes], layouts, joinable=True)) == 1:
-            return None  # they join as they are
-        dims_of = {"image": sides, "audio": lengths}.get(self._modality.name)
-        if dims_of is None:
-            return None
-        several, given = [*probes, probes[0]], [*alone, alone[0]]
-
-        def found() -> Dims | None:
-            fields = [item.fields for item in several]
-            run = functools.partial(self._run, several, device)
-            return padded_dims(run, fields, given, layouts, dims_of(fields, layouts))
-
-        dims = found()
-        if dims is None or self._modality.name != "audio":
-            return dims
-        # Two clips may pass by chance: Gemma 3n's tower halves lengths again and again, and what is left of an odd one reaches
-        # into the padding.
-        more = of_many_lengths()
-        several += more
-        given += [self([item], device) for item in more]
-        return found()
 
     def chunks(self, items: Sequence[EncoderItem], device: torch.device) -> list[list[int]]:
         """Which of a bucket's items share a call, by what was measured and the memory there is now."""

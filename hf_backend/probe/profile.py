@@ -21,16 +21,16 @@ from hf_backend.placeholders.base import Replacement, Strategy
 from hf_backend.placeholders.legacy import Legacy
 from hf_backend.placeholders.offsets import Offsets, unmarked
 from hf_backend.probe import calls
-from hf_backend.probe.alone import PROCESSOR_ERRORS, Alone, Processed, process
+from hf_backend.probe.alone import Alone, Processed, process
 from hf_backend.probe.embed_ids import declared_ids, find_embed_ids
 from hf_backend.probe.frame import frame
-from hf_backend.probe.layout import layout_of
 from hf_backend.probe.oracle import Asked, check_oracle
+from hf_backend.probe.pairs import layouts_of, process_two, process_two_prompts
 from hf_backend.probe.parts import sampling_rate, sub_processor
 from hf_backend.probe.samples import samples
 from hf_backend.probe.together import find_joint
 from hf_backend.probe.wraps import find_wraps
-from hf_backend.records import FieldLayout, Joining, ModalityProfile, ProcessorProfile
+from hf_backend.records import ModalityProfile, ProcessorProfile
 from hf_backend.upstream import init_logger
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality, headed: bo
     replaced_b = strategy.read(alone_b.output, alone_b.ids, placeholder, modality.name, tokenizer)
     both, pair = None, alone_b
     if not headed:
-        both, pair = _process_two(info, modality, strategy, placeholder, item_a, item_b, alone_a, alone_b)
+        both, pair = process_two(info, modality, strategy, placeholder, item_a, item_b, alone_a, alone_b)
 
     order = [(item_a, replaced_a.ids)]
     if both is not None:
@@ -160,8 +160,14 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality, headed: bo
             raise error from None
 
     embed_ids = find_embed_ids(info, modality, replaced_a.ids)
-    joined = both or _process_two_prompts(info, modality, strategy, placeholder, item_a, item_b)
-    layouts = _layouts(info, alone_a, pair, joined, text_fields)
+    joined = both or process_two_prompts(info, modality, strategy, placeholder, item_a, item_b)
+    try:
+        layouts = layouts_of(info, alone_a, pair, joined, text_fields)
+    except UnsupportedModelError:
+        if both is not None:
+            raise
+        # Two prompts needn't be what two items of one would be: a clip each may be padded to another length. One item a call, then.
+        joined, layouts = None, layouts_of(info, alone_a, pair, None, text_fields)
     joint = None
     if both is not None and pair is alone_b and replaced_b is not None:
         alone = Alone(info, modality, strategy, placeholder, embed_ids, text_fields)
@@ -247,70 +253,3 @@ def _same(value: "FieldValue", other: "FieldValue | None") -> bool:
     if isinstance(value, list) and isinstance(other, list):
         return len(value) == len(other) and all(_same(a, b) for a, b in zip(value, other, strict=True))
     return False
-
-
-def _process_two(
-    info: "BaseProcessingInfo",
-    modality: Modality,
-    strategy: Strategy,
-    placeholder: str,
-    item_a: object,
-    item_b: object,
-    alone_a: Processed,
-    alone_b: Processed,
-) -> tuple[Processed | None, Processed]:
-    """Two items in one call, and what the second one is alone.
-
-    A with B; where the processor can't stack items of two sizes (LLaVA-OneVision's videos), A with itself: they then join
-    when their sizes are equal. None for the call where it takes one item a prompt only (Fuyu).
-    """
-    text = f"{placeholder} and {placeholder}"
-    for second, alone in ((item_b, alone_b), (item_a, alone_a)):
-        try:
-            return process(info, modality, strategy, text, [item_a, second], {}), alone
-        except ValueError:
-            continue
-    return None, alone_b
-
-
-def _process_two_prompts(
-    info: "BaseProcessingInfo", modality: Modality, strategy: Strategy, placeholder: str, item_a: object, item_b: object
-) -> Processed | None:
-    """Two items in one call where a prompt takes one only: each in a prompt of its own (Audio Flamingo 3). How they join is
-    the same for the encoder. None where the processor refuses that, too."""
-    try:
-        return process(
-            info, modality, strategy, [placeholder] * 2, [item_a, item_b], {"text_kwargs": {"padding": True}}
-        )
-    except PROCESSOR_ERRORS:
-        return None
-
-
-def _layouts(
-    info: "BaseProcessingInfo", a: Processed, b: Processed, both: Processed | None, text_fields: frozenset[str]
-) -> dict[str, FieldLayout]:
-    names = sorted(a.fields.keys() - text_fields)
-    if both is None:
-        return {name: FieldLayout(Joining.CONCATENATED, exact=False) for name in names}
-    layouts: dict[str, FieldLayout] = {}
-    for name in names:
-        layout = None
-        if name in b.fields and name in both.fields:
-            layout = layout_of(a.fields[name], b.fields[name], both.fields[name])
-        if layout is None:
-            shapes = [_shape(processed.fields.get(name)) for processed in (a, b, both)]
-            raise UnsupportedModelError(
-                type(info.get_hf_processor()).__name__,
-                found=f"`{name}` of {shapes[0]} for one item, {shapes[1]} for another and {shapes[2]} for both",
-                expected="one dimension in which sizes add up, or the same value every time",
-                do="Items of this processor can't be told apart, so the model can't be served.",
-            )
-        layouts[name] = layout
-    return layouts
-
-
-def _shape(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    shape = getattr(value, "shape", None)
-    return f"a list of {len(value)}" if shape is None else f"shape {tuple(shape)}"
