@@ -47,8 +47,10 @@ ENGINE = """
         expected = reference.ask(family, requests, whole, prepare)
         llm = engine.start(family, engine.OURS, model=quantised)
         told = engine.ask_together(llm, spec(family), requests, engine.OURS, items.sampling_rate(whole))
-        verdicts = [compare(expected[request], answer, tolerance=float(sys.argv[5])) for request, answer in zip(requests,
-        told.answers, strict=True)] print("FOUND", json.dumps({
+        tolerance = float(sys.argv[5])
+        pairs = zip(requests, told.answers, strict=True)
+        verdicts = [compare(expected[request], answer, tolerance=tolerance) for request, answer in pairs]
+        print("FOUND", json.dumps({
             "wrong": [verdict.wrong for verdict in verdicts if verdict.wrong],
             "differences": [verdict.difference for verdict in verdicts],
             "layers": llm.apply_model(layers)[0],
