@@ -143,6 +143,9 @@ EDITS = "its processor edits the prompt, which can be told apart from expansions
 
 NEEDS: Mapping[str, Need] = {
     "chameleon": Need(Version("5.15"), EDITS),
+    "fuyu": Need(
+        Version("5.16"), "its processor reports offsets from there on, and nothing else tells what it puts in front"
+    ),
     "paligemma": Need(Version("5.15"), EDITS),
     "paligemma2": Need(Version("5.15"), EDITS),
 }

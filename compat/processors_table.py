@@ -45,13 +45,16 @@ def notes(profile: ModalityProfile) -> list[str]:
 
 
 def calls_for_three(family: str, modality: str) -> str:
-    """Calls of the HF processor for A, B and C of one request, C another item of the size of A."""
+    """Calls of the HF processor for A, B and C of one request, C another item of the size of A; or why there is no such request."""
     from hf_backend.probe import calls
 
     processor = processor_of(family, cached=True)
     small, large = samples(modality, sampling_rate(processor.processor.info.get_hf_processor()))
     third = _changed(small)
-    placeholder = processor.processor.info.modality_profile(modality).placeholder
+    profile = processor.processor.info.modality_profile(modality)
+    if profile.headed:
+        return "one a prompt"
+    placeholder = profile.placeholder
     text = " and ".join([placeholder] * 3) + " ?"
     before = calls.count()
     processor(text, {modality: [small, large, third]})
