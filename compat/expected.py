@@ -29,6 +29,7 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
         *FOUNDATION,
         "aria",
         "chameleon",
+        "cohere_compass",
         "deepseek_vl",
         "deepseek_vl_hybrid",
         "exaone4_5",
@@ -70,6 +71,7 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
         "vipllava",
     ),
     "video": (
+        "cohere_compass",
         "exaone4_5",
         "gemma4",
         "gemma4_per_layer",
