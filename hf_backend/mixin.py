@@ -5,9 +5,8 @@ Takes what vLLM hands a multimodal model (batched fields, prompt ids, items); gi
 loading, layer replacement and forward it keeps.
 """
 
-import contextlib
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
@@ -15,20 +14,20 @@ import torch
 from hf_backend import modalities
 from hf_backend.attention.layers import ItemAttentionMixin
 from hf_backend.configs.parts import served_config
-from hf_backend.encoding.absent import LANGUAGE_MODEL, let_tables_be_zeros
 from hf_backend.encoding.compile import compile_encoder, compiles_encoders
+from hf_backend.encoding.components import ComponentsMixin
 from hf_backend.encoding.contiguous import make_inputs_contiguous
 from hf_backend.encoding.encode import encode
 from hf_backend.encoding.encoder import Encoder, refused_by_model
 from hf_backend.encoding.items import EncoderItem, encoder_item, take_apart
 from hf_backend.encoding.memory import budget
 from hf_backend.encoding.mixtures import check_mixtures
-from hf_backend.encoding.towers import towers
 from hf_backend.language.compiled import per_token_dims, tell_compiled_apart
 from hf_backend.language.inputs import TextInputs
 from hf_backend.language.lookup import measure_lookup
 from hf_backend.language.positions import rope_positions
 from hf_backend.language.view import language_view
+from hf_backend.language.woven import woven_ids
 from hf_backend.layers.chunked import use_chunks, with_chunks
 from hf_backend.layers.kept import aside
 from hf_backend.processing.info import ProcessingInfo
@@ -38,7 +37,6 @@ from hf_backend.upstream import (
     MultiModalEmbeddings,
     MultiModalFeatureSpec,
     MultiModalMixin,
-    StageMissingLayer,
     current_platform,
 )
 from hf_backend.weights.head import head_rule
@@ -51,7 +49,7 @@ if TYPE_CHECKING:
     from vllm.config import ModelConfig, VllmConfig
 
 
-class GenericMultiModalMixin(ItemAttentionMixin):
+class GenericMultiModalMixin(ItemAttentionMixin, ComponentsMixin):
     """Encoding, positions and the language-model view by measurement."""
 
     if TYPE_CHECKING:
@@ -63,16 +61,9 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         text_config: Any
         logits_processor: Any
         quant_config: Any
-        device_config: Any
-        _pre_trained_model_classes: Any
-        _mark_language_model: Any
 
     def __init__(self, *, vllm_config: "VllmConfig", prefix: str = "") -> None:
         super().__init__(vllm_config=vllm_config, prefix=prefix)
-        if self._encoder_only:
-            let_tables_be_zeros(self, self.model_config.dtype, self.device_config.device)
-            if hasattr(self, "lm_head"):
-                self.lm_head = StageMissingLayer(LANGUAGE_MODEL)
         info = MULTIMODAL_REGISTRY.get_processing_info(vllm_config.model_config)
         assert isinstance(info, ProcessingInfo)
         self._info = info
@@ -142,9 +133,15 @@ class GenericMultiModalMixin(ItemAttentionMixin):
                     compile_encoder(
                         self.model, self.model.get_decoder(), self._encoders[name].groups(probes, device), what
                     )
-        if not self._encoder_only:
+        if not self.encoder_only:
             max_tokens = self.vllm_config.scheduler_config.max_num_batched_tokens
-            self._inputs = TextInputs(self.model.get_decoder(), lookup, max_tokens, text_config.hidden_size)
+            self._inputs = TextInputs(
+                self.model.get_decoder(),
+                lookup,
+                max_tokens,
+                text_config.hidden_size,
+                woven_ids(self.model, self._profile, device),
+            )
             self._inputs.take(self._encoders.values())
             self._inputs.check_pipeline(self.pp_group.world_size)
             tell_compiled_apart(self.vllm_config, self._inputs)
@@ -163,22 +160,6 @@ class GenericMultiModalMixin(ItemAttentionMixin):
                 self._measure(next(self.model.parameters()).device)
         return model
 
-    def _find_encoder_classes(self, model: "PreTrainedModel") -> dict[str, Any]:
-        """By modality, what vLLM leaves out where the modality isn't served; vLLM asks transformers, which doesn't know all."""
-        found: dict[str, Any] = super()._find_encoder_classes(model)  # type: ignore[misc]
-        served = MULTIMODAL_REGISTRY.get_processing_info(self.model_config).supported_mm_limits
-        return found or (dict.fromkeys(served, classes) if len(served) == 1 and (classes := towers(model)) else {})
-
-    @contextlib.contextmanager
-    def _mark_model_components(self, vllm_config: "VllmConfig") -> Iterator[None]:
-        """The text model can be left out of a model without towers, too (Gemma 4 unified)."""
-        classes = self._pre_trained_model_classes
-        with contextlib.ExitStack() as stack:
-            if not classes.encoders:
-                stack.enter_context(self._mark_language_model(vllm_config, targets=classes.decoder))
-            stack.enter_context(super()._mark_model_components(vllm_config))  # type: ignore[misc]
-            yield
-
     def _maybe_apply_model_mapping(self) -> None:
         """vLLM renames what a quantisation config lists; ours is asked by the checkpoint's names, where its files can be read."""
         made = "model" in self.__dict__.get("_modules", {})
@@ -190,21 +171,16 @@ class GenericMultiModalMixin(ItemAttentionMixin):
         with aside(self.model, self.model.get_decoder()):
             super().recursive_replace()  # type: ignore[misc]
 
-    @functools.cached_property
-    def _encoder_only(self) -> bool:
-        """Whether the text model is left out."""
-        return bool(self.model_config.get_multimodal_config().mm_encoder_only)
-
     def _create_attention_instances(self, *args: Any) -> None:
         """vLLM's attention layers, with those that attend in chunks made so; none without a text model."""
-        if self._encoder_only:
+        if self.encoder_only:
             return
         super()._create_attention_instances(*args)  # type: ignore[misc]
         use_chunks(self)
 
     def create_attention_instances(self) -> dict[int, Any]:
         """The same on vLLM 0.29."""
-        if self._encoder_only:
+        if self.encoder_only:
             return {}
         return with_chunks(self, super().create_attention_instances())  # type: ignore[misc]
 

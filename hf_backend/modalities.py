@@ -3,6 +3,7 @@
 Takes nothing; gives `MODALITIES` and `get`. Not for what differs between models: that is measured (`hf_backend.probe`).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -52,7 +53,7 @@ VIDEO = Modality(
     processor_argument="videos",
     sub_processors=("video_processor",),
     placeholder_attributes=("video_token",),
-    wrapping_attributes=(),
+    wrapping_attributes=(("vision_bos_token", "vision_eos_token"),),
     # InternVL has no video token of its own in the model: a video's frames use the image token.
     token_id_attributes=("video_token_id", "video_token_index", "image_token_id", "image_token_index"),
     marker_id_attributes=(),
@@ -73,6 +74,10 @@ AUDIO = Modality(
     features_methods=("get_audio_features",),
     token_type_id=3,
 )
+
+WEAVING: Mapping[str, tuple[str, str]] = {"use_audio_in_video": ("video", "audio")}
+"""Option of an HF processor under which the tokens of an item of the first modality and of one of the second are woven into one
+another, to the two modalities: the sound of a video (Qwen's Omnis). vLLM's chat reads the option too, and sends the sound along."""
 
 MODALITIES: tuple[Modality, ...] = (IMAGE, VIDEO, AUDIO)
 """Every modality of a multimodal model; which of them a model is served with is measured."""

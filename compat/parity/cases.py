@@ -56,6 +56,8 @@ class Request:
     parts: tuple[Part, ...]
     as_ids: bool = False
     """Give the engine the ids of the unexpanded prompt in place of its text."""
+    woven: str | None = None
+    """Option of processor and model under which each video is woven into the clip behind it, which has no placeholder then."""
 
     @property
     def items(self) -> tuple[Item, ...]:

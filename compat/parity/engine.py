@@ -151,6 +151,8 @@ def _prompt(llm: "LLM", family: Spec, request: Request, rate: int) -> dict[str, 
     )
     if request.items:
         prompt["multi_modal_data"] = items.multi_modal_data(request, rate)
+    if request.woven is not None:
+        prompt["mm_processor_kwargs"] = {request.woven: True}
     return prompt
 
 

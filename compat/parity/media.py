@@ -27,7 +27,11 @@ CLIP_CASE_NAMES = (
     "clips_together",
     "image_and_clip",
 )
-ALL_CASE_NAMES = (*CASE_NAMES, *VIDEO_CASE_NAMES, *CLIP_CASE_NAMES)
+WOVEN_CASE_NAMES = (
+    "sound_of_video",
+    "sounds_and_picture",
+)
+ALL_CASE_NAMES = (*CASE_NAMES, *VIDEO_CASE_NAMES, *CLIP_CASE_NAMES, *WOVEN_CASE_NAMES)
 """The names of all cases, in the order in which they are asked. No family is asked all of them."""
 
 _ONE_CLIP_A_TEXT = "Got 1 text but 2 audio"
@@ -107,7 +111,42 @@ def all_cases(family: Spec) -> tuple[Case, ...]:
         found += _video_cases(family)
     if "audio" in family.placeholders:
         found += _clip_cases(family)
+    if family.woven is not None:
+        found += _woven_cases(family.woven)
     return found
+
+
+def _woven_cases(option: str) -> tuple[Case, ...]:
+    """Videos with their sound, which is longer or shorter than they are."""
+    first = Request(("Watch ", Video(*SHORT_VIDEO, seed=400), Clip(2.6, 400), " and say what it is."), woven=option)
+    both = Request(
+        (
+            "See ",
+            Picture(64, 48, 410),
+            " then ",
+            Video(*LONG_VIDEO, seed=411),
+            Clip(1.9, 411),
+            " then ",
+            Video(*SHORT_VIDEO, seed=400),
+            Clip(2.6, 400),
+            " and say what it is.",
+        ),
+        woven=option,
+    )
+    return (
+        Case(
+            "sound_of_video",
+            "a video and its sound, woven into one another; then a cache hit",
+            ("C1", "C2", "C6", "C12"),
+            ((first,), (first,)),
+        ),
+        Case(
+            "sounds_and_picture",
+            "a picture and two videos with their sounds, one of them seen before; then both requests at once",
+            ("C1", "C2", "C8", "C12"),
+            ((first,), (both,), (both, first)),
+        ),
+    )
 
 
 def _video_cases(family: Spec) -> tuple[Case, ...]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from compat.parity import items
-from compat.parity.cases import Case, Request
+from compat.parity.cases import Case, Clip, Request
 from compat.parity.media import REFUSED
 from compat.zoo import Spec, checkpoint, spec
 from compat.zoo.untyped import transformers
@@ -41,7 +41,11 @@ def load_class(family: str) -> Any:
 def prompt_text(family: Spec, request: Request) -> str:
     """The unexpanded prompt of `request` in the words of `family`."""
     return family.prompt(
-        [part if isinstance(part, str) else family.placeholders[part.modality] for part in request.parts]
+        [
+            part if isinstance(part, str) else family.placeholders[part.modality]
+            for part in request.parts
+            if request.woven is None or not isinstance(part, Clip)
+        ]
     )
 
 
@@ -80,13 +84,16 @@ def ask(
                 raise
             answers[request] = Refusal(str(error))
             continue
-        answers[request] = greedy(model, inputs, max_new_tokens=NUM_TOKENS)
+        options = {} if request.woven is None else {request.woven: True}
+        answers[request] = greedy(model, inputs, max_new_tokens=NUM_TOKENS, **options)
     return answers
 
 
 def prepare_inputs(processor: Any, family: Spec, request: Request, rate: int) -> Any:
     """The HF processor's output for `request`, as tensors with a batch dimension of one; clips at `rate` Hz."""
     arguments = items.processor_arguments(processor, family.name, request, rate)
+    if request.woven is not None:
+        arguments[request.woven] = True
     return processor(text=[prompt_text(family, request)], return_tensors="pt", **arguments)
 
 

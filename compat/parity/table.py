@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from compat.parity.cases import CASE_NAMES
-from compat.parity.media import CLIP_CASE_NAMES, VIDEO_CASE_NAMES
+from compat.parity.media import CLIP_CASE_NAMES, VIDEO_CASE_NAMES, WOVEN_CASE_NAMES
 
 TABLES: Mapping[str, Sequence[str]] = {
     "Pictures and texts": CASE_NAMES,
     "Videos": VIDEO_CASE_NAMES,
     "Clips": CLIP_CASE_NAMES,
+    "Videos with their sound": WOVEN_CASE_NAMES,
 }
 PROMPT, LOGPROB = "expanded prompt", "log-probability"
 """How `hf_backend.check.compare` begins or words a difference of these kinds."""

@@ -63,6 +63,8 @@ class Spec:
     split: str | None = None
     """The expression by which the tokenizer cuts a text before merging, where transformers puts the family's own class
     in place of the one that was saved; GPT-2's if there is none."""
+    woven: str | None = None
+    """Option of the family's processor and model under which a video's sound is woven into it."""
     smallest_picture: tuple[int, int] = (7, 5)
     """Width and height of the smallest picture that transformers' own model takes; odd and below a patch if it can."""
     std: float = 0.15

@@ -15,13 +15,23 @@ from hf_backend.encoding.extras import Path
 from hf_backend.errors import UnsupportedModelError
 from hf_backend.language.levels import Levels, level_places
 from hf_backend.language.lookup import Lookup
+from hf_backend.language.woven import in_order_of_places
 
 
 class TextInputs:
     """A step's inputs of the text model."""
 
-    def __init__(self, text_model: Any, lookup: Lookup, max_tokens: int, hidden_size: int) -> None:
-        """`max_tokens` is the largest step's number of tokens."""
+    def __init__(
+        self,
+        text_model: Any,
+        lookup: Lookup,
+        max_tokens: int,
+        hidden_size: int,
+        woven: Mapping[str, torch.Tensor] | None = None,
+    ) -> None:
+        """`max_tokens` is the largest step's number of tokens. `woven`: modality to the ids that embeddings replace, int64 [ids],
+        where items of two modalities may be woven into one another (`hf_backend.modalities.WEAVING`)."""
+        self._woven = woven
         self._text_model = text_model
         self._lookup = lookup
         self._max_tokens = max_tokens
@@ -93,7 +103,11 @@ class TextInputs:
         embeddings = self._lookup.embeddings(ids)
         for name, table in self._lookup.per_token.items():
             self._per_token[name][: len(ids)].copy_(table(ids))
-        rows = self._rows(items) if items is not None and len(items) and is_multimodal is not None else None
+        rows = None
+        if items is not None and len(items) and is_multimodal is not None:
+            rows = self._rows(items)
+            if self._woven is not None:
+                rows = in_order_of_places(items, rows, ids, is_multimodal, self._woven)
         if self._levels is not None:
             self._levels.write(None if rows is None else rows[:, self._hidden_size :], is_multimodal)
         if rows is None or is_multimodal is None:

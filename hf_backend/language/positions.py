@@ -5,6 +5,7 @@ the method's signature, which differs between models and transformers releases.
 """
 
 import inspect
+import itertools
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import torch
 
 from hf_backend import modalities
 from hf_backend.encoding.buckets import join
+from hf_backend.modalities import WEAVING
 from hf_backend.records import FieldLayout, wire_name
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ def rope_positions(
     arguments |= {name: fields[field] for name, field in RENAMED.items() if name in parameters and field in fields}
     if "audio_seqlens" in parameters and (lengths := _clip_lengths(features)) is not None:
         arguments["audio_seqlens"] = lengths
+    arguments |= {option: True for option in WEAVING if option in parameters and _overlap(features)}
     ids = torch.tensor(input_ids)
     types, owners = token_types(len(input_ids), features)
     # `get_rope_index` takes a run of one token type for one item. Where two items touch (C6), a text token is put between
@@ -61,6 +64,12 @@ def rope_positions(
     )
     positions = positions[:, 0, places] - apart
     return positions, _delta(positions, int(delta.flatten()[0]))
+
+
+def _overlap(features: Sequence["MultiModalFeatureSpec"]) -> bool:
+    """Whether two items share a range of the prompt: a video and its sound."""
+    places = [feature.mm_position for feature in features]
+    return any(one.offset + one.length > other.offset for one, other in itertools.pairwise(places))
 
 
 def _delta(positions: torch.Tensor, reported: int) -> int:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from hf_backend.modalities import WEAVING
+
 if TYPE_CHECKING:
     from hf_backend.upstream import BaseProcessingInfo
 
@@ -38,13 +40,20 @@ def call(
     with _lock:
         _count += 1
     processor = _kept(info.get_hf_processor(**hf_kwargs))
-    output: Mapping[str, Any] = info.ctx.call_hf_processor(processor, data, {**(defaults or {}), **hf_kwargs})
+    settled = {**_unwoven(info), **(defaults or {}), **hf_kwargs}
+    output: Mapping[str, Any] = info.ctx.call_hf_processor(processor, data, settled)
     numbers = {
         name: value.cpu()
         for name, value in processor.output.items()
         if isinstance(value, torch.Tensor) and value.ndim < 2 and value.is_floating_point()
     }
     return {**output, **numbers}
+
+
+def _unwoven(info: "BaseProcessingInfo") -> dict[str, object]:
+    """Options given at start-up that no item can be processed alone with, set to what it can be."""
+    given = info.ctx.get_merged_mm_kwargs({})
+    return {option: False for option in WEAVING if given.get(option)}
 
 
 class _Kept:

@@ -200,7 +200,7 @@ def _measure_modality(info: "BaseProcessingInfo", modality: Modality, headed: bo
     )
 
 
-def _candidates(processor: Any, modality: Modality) -> Iterator[str]:
+def candidates(processor: Any, modality: Modality) -> Iterator[str]:
     """Texts that may stand for one item, likeliest first."""
     tokens = [getattr(processor, name, None) for name in modality.placeholder_attributes]
     texts = [str(token) for token in tokens if token is not None and str(token)]
@@ -224,7 +224,7 @@ def _find_placeholder(
     strategies = sorted(STRATEGIES.values(), key=lambda strategy: strategy.name != preferred)
     tried: list[str] = []
     for strategy in (STRATEGIES["offsets"],) if headed else strategies:
-        for text in [""] if headed else dict.fromkeys(_candidates(processor, modality)):
+        for text in [""] if headed else dict.fromkeys(candidates(processor, modality)):
             try:
                 processed = process(info, modality, strategy, text, [item], {})
             except ValueError as error:

@@ -31,11 +31,12 @@ from hf_backend.probe.sizes import (
     picture_steps,
     video_steps,
 )
+from hf_backend.probe.woven import Weave, find_weave
 from hf_backend.processing.embeddings import EmbeddingsRule
 from hf_backend.processing.parser import DataParser
 from hf_backend.processing.text_only import read_tail, with_tail
 from hf_backend.records import Item, ModalityProfile, ProcessorProfile
-from hf_backend.upstream import BaseProcessingInfo, MultiModalDataParser, TokenizeParams
+from hf_backend.upstream import TELLS_MODALITIES, BaseProcessingInfo, MultiModalDataParser, TokenizeParams
 
 PROBE_SIZES: tuple[Size, ...] = (SMALL, LARGE, (500, 300), (320, 640))
 """Sizes on which a processor's own counter has to agree with the measurement before it is used."""
@@ -101,6 +102,18 @@ class ProcessingInfo(BaseProcessingInfo):
     def embeddings_rule(self, modality: str) -> EmbeddingsRule:
         """What pre-computed embeddings of one modality have to come with."""
         return EmbeddingsRule.of(self.probe_items(modality), self.ctx.model_config.uses_mrope)
+
+    @functools.lru_cache(maxsize=8)  # noqa: B019 - infos live as long as the process
+    def weave(self, option: str) -> Weave:
+        """How the processor weaves two items when told `option`. Raises `RequestError` where it, or vLLM, doesn't."""
+        if not TELLS_MODALITIES:
+            raise RequestError(
+                self.profile.processor_class,
+                found=f"{option}, with a vLLM whose runner doesn't say which embeddings are of which modality",
+                expected="vLLM 0.32 or later",
+                do="Take such a vLLM, or leave the option out.",
+            )
+        return find_weave(self, self.profile, option)
 
     def get_default_tok_params(self) -> TokenizeParams:
         """How vLLM makes ids of a prompt's text: with what the HF processor puts behind a text alone."""

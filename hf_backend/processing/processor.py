@@ -4,6 +4,7 @@ Takes a prompt of token ids and parsed items; gives per-item fields and prompt u
 cache. Every field is handed on per item, exactly as the item alone has it: how items join is the encoding room's business.
 """
 
+import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,10 +19,12 @@ from hf_backend.placeholders.splice import Target, splice
 from hf_backend.placeholders.touching import splice_touching
 from hf_backend.placeholders.wraps import unwrapped
 from hf_backend.probe.oracle import is_text_of
+from hf_backend.probe.woven import Weave
 from hf_backend.processing.embeddings import item_of_embeddings
 from hf_backend.processing.info import ProcessingInfo
 from hf_backend.processing.new_items import process_new
 from hf_backend.processing.refusals import check_counts, refuse_empty
+from hf_backend.processing.woven import Pair, asked_option, unwoven, without, woven
 from hf_backend.records import EMBEDS, EXPANSION, NUM_EMBEDS, Item, Splicing, may_make_positions, wire_name
 from hf_backend.upstream import (
     BaseMultiModalProcessor,
@@ -38,18 +41,47 @@ from hf_backend.upstream import (
     TimingContext,
 )
 
+MOST_PAIRS = 256
+"""Pairs of items whose woven ids are kept: some thousand tokens each."""
+
 
 class Processor(BaseMultiModalProcessor[ProcessingInfo]):
     """Turns items into fields and prompt updates."""
 
     def apply(self, inputs: ProcessorInputs, timing_ctx: TimingContext) -> MultiModalInput:
         """Check the request as a whole, then process it. Raises `RequestError` before the cache is touched (C11)."""
+        if (option := asked_option(self.info, inputs)) is None:
+            return self._apply_alone(inputs, timing_ctx)
+        # Items as they are without the option, then the ids of each pair in the place of theirs.
+        weave, profile, plain = self.info.weave(option), self.info.profile, without(inputs, option)
+        prompt = unwoven(inputs.prompt, weave, profile, inputs.mm_data_items.get_all_counts())
+        result = self._apply_alone(dataclasses.replace(plain, prompt=prompt), timing_ctx)
+        return woven(result, weave, profile, functools.partial(self._pair_ids, weave, plain, result["mm_hashes"]))
+
+    def _apply_alone(self, inputs: ProcessorInputs, timing_ctx: TimingContext) -> MultiModalInput:
         counts = inputs.mm_data_items.get_all_counts()
         self._find(headed(inputs.prompt, self._heads(counts)), counts)
         for modality, items in inputs.mm_data_items.items():
             if not items.get_passthrough_data():
                 refuse_empty(self.info.profile.processor_class, modality, items.get_all())
         return super().apply(inputs, timing_ctx)
+
+    def _pair_ids(
+        self, weave: Weave, inputs: ProcessorInputs, hashes: Mapping[str, Sequence[str]], pair: Pair
+    ) -> list[int]:
+        """The ids of a pair, by its items' hashes: a conversation brings its videos again with every turn."""
+        places = list(zip(weave.modalities, pair, strict=True))
+        key = tuple(hashes[name][index] for name, index in places)
+        if key not in self._woven:
+            if len(self._woven) >= MOST_PAIRS:
+                self._woven.clear()
+            first, second = (inputs.mm_data_items[name].get_all()[index] for name, index in places)
+            self._woven[key] = weave.ids(self.info, (first, second), inputs.hf_processor_mm_kwargs)
+        return self._woven[key]
+
+    @functools.cached_property
+    def _woven(self) -> dict[tuple[str, ...], list[int]]:
+        return {}
 
     def _heads(self, item_counts: Mapping[str, int]) -> list[tuple[int, ...]]:
         """The placeholders that the processor itself puts in front of a prompt with so many items."""

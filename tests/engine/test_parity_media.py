@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from compat.expected import RIGHT
-from compat.parity.media import CLIP_CASE_NAMES, LEFT_OUT, REFUSED, VIDEO_CASE_NAMES, all_cases
+from compat.parity.media import CLIP_CASE_NAMES, LEFT_OUT, REFUSED, VIDEO_CASE_NAMES, WOVEN_CASE_NAMES, all_cases
 from compat.zoo import spec
 from hf_backend.check.compare import TOLERANCE
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 VIDEO_FAMILIES, CLIP_FAMILIES = RIGHT["video"], RIGHT["audio"]
 FAMILIES = (*VIDEO_FAMILIES, *CLIP_FAMILIES)
 
-CASES = (*VIDEO_CASE_NAMES, *CLIP_CASE_NAMES)
+CASES = (*VIDEO_CASE_NAMES, *CLIP_CASE_NAMES, *WOVEN_CASE_NAMES)
 """What the fixture `parity` asks for this module."""
 
 SEVERAL_CLIPS = ("two_clips", "two_clips_of_one_length", "adjacent_clips")
@@ -34,7 +34,8 @@ def _asked(families: tuple[str, ...], names: tuple[str, ...]) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("family", "case"), _asked(VIDEO_FAMILIES, VIDEO_CASE_NAMES) + _asked(CLIP_FAMILIES, CLIP_CASE_NAMES)
+    ("family", "case"),
+    _asked(VIDEO_FAMILIES, (*VIDEO_CASE_NAMES, *WOVEN_CASE_NAMES)) + _asked(CLIP_FAMILIES, CLIP_CASE_NAMES),
 )
 def test_c12_answers_equal_hf_generate(family: str, case: str, parity: Mapping[str, Any]) -> None:
     """C12 and the contracts in the test's id: expanded prompt, tokens and log-probabilities equal those of HF.

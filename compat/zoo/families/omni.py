@@ -115,6 +115,7 @@ SPECS = (
         processor_class="Qwen2_5OmniProcessor",
         processor=_qwen2_5_processor,
         model_class=MULTIMODAL,
+        woven="use_audio_in_video",
     ),
     Spec(
         name="qwen3_omni_moe_thinker",
@@ -126,5 +127,6 @@ SPECS = (
         processor_class="Qwen3OmniMoeProcessor",
         processor=_qwen3_processor,
         model_class=MULTIMODAL,
+        woven="use_audio_in_video",
     ),
 )
