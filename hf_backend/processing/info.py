@@ -36,7 +36,7 @@ from hf_backend.processing.embeddings import EmbeddingsRule
 from hf_backend.processing.parser import DataParser
 from hf_backend.processing.text_only import read_tail, with_tail
 from hf_backend.records import Item, ModalityProfile, ProcessorProfile
-from hf_backend.upstream import TELLS_MODALITIES, BaseProcessingInfo, MultiModalDataParser, TokenizeParams
+from hf_backend.upstream import BaseProcessingInfo, MultiModalDataParser, TokenizeParams
 
 PROBE_SIZES: tuple[Size, ...] = (SMALL, LARGE, (500, 300), (320, 640))
 """Sizes on which a processor's own counter has to agree with the measurement before it is used."""
@@ -105,14 +105,7 @@ class ProcessingInfo(BaseProcessingInfo):
 
     @functools.lru_cache(maxsize=8)  # noqa: B019 - infos live as long as the process
     def weave(self, option: str) -> Weave:
-        """How the processor weaves two items when told `option`. Raises `RequestError` where it, or vLLM, doesn't."""
-        if not TELLS_MODALITIES:
-            raise RequestError(
-                self.profile.processor_class,
-                found=f"{option}, with a vLLM whose runner doesn't say which embeddings are of which modality",
-                expected="vLLM 0.32 or later",
-                do="Take such a vLLM, or leave the option out.",
-            )
+        """How the processor weaves two items when told `option`. Raises `RequestError` where it doesn't."""
         return find_weave(self, self.profile, option)
 
     def get_default_tok_params(self) -> TokenizeParams:

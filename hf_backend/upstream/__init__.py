@@ -17,7 +17,6 @@ from vllm.model_executor.models.interfaces import MultiModalEmbeddings
 from vllm.model_executor.models.transformers.multimodal import MultiModalMixin
 from vllm.model_executor.models.utils import PPMissingLayer, StageMissingLayer
 from vllm.multimodal import MULTIMODAL_REGISTRY
-from vllm.multimodal import utils as multimodal_utils
 from vllm.multimodal.inputs import MultiModalFeatureSpec, MultiModalFieldConfig, MultiModalKwargsItems, PlaceholderRange
 from vllm.multimodal.parse import DictEmbeddingItems, ModalityDataItems, MultiModalDataItems, MultiModalDataParser
 from vllm.multimodal.processing import (
@@ -36,7 +35,6 @@ from vllm.renderers import TokenizeParams
 
 __all__ = [
     "MULTIMODAL_REGISTRY",
-    "TELLS_MODALITIES",
     "BaseDummyInputsBuilder",
     "BaseMultiModalProcessor",
     "BaseProcessingInfo",
@@ -69,7 +67,3 @@ __all__ = [
     "init_logger",
     "intree",
 ]
-
-TELLS_MODALITIES = hasattr(multimodal_utils, "set_mm_embedding_modality")
-"""Whether vLLM's runner says of the embeddings that it hands to `embed_input_ids` which modality they are of (attribute
-`modality`). Can go when all releases that are supported do."""
